@@ -1,0 +1,75 @@
+// Measures what a user downloads, and fails when a file is over its budget in package.json.
+import fs from "node:fs";
+import path from "node:path";
+import zlib from "node:zlib";
+import { build } from "./build.mjs";
+import { inRoot, main, problem } from "./run.mjs";
+
+/** Bytes of each measured file: `{ "core.wasm": { raw, gzip, brotli }, "core.js": …, "all js": … }`. */
+export function sizes(folder = inRoot("dist")) {
+  const read = (name) => fs.readFileSync(path.join(folder, name));
+  if (!fs.existsSync(path.join(folder, "core.wasm")))
+    throw problem(`${folder} holds no package: run \`npm run build\` first.`);
+  const scripts = fs
+    .readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith(".js"))
+    .sort();
+  return {
+    "core.wasm": measure(read("core.wasm")),
+    "core.js": measure(read("core.js")),
+    "all js": measure(Buffer.concat(scripts.map(read))),
+  };
+}
+
+/** One sentence for each file that is larger than its budget. */
+export function overBudget(measured, budgets) {
+  return Object.entries(budgets).flatMap(([name, { gzip }]) => {
+    const found = measured[name]?.gzip;
+    if (found === undefined)
+      return [`package.json has a budget for ${name}, which is not measured`];
+    if (found <= gzip) return [];
+    return [`${name} is ${found - gzip} bytes over its budget: ${found} of ${gzip} bytes of gzip`];
+  });
+}
+
+/** The budgets of package.json, by file. */
+export function budgets() {
+  return JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8")).lockgate.budgets;
+}
+
+function measure(bytes) {
+  const params = {
+    [zlib.constants.BROTLI_PARAM_QUALITY]: 11,
+    [zlib.constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+  };
+  return {
+    raw: bytes.length,
+    gzip: zlib.gzipSync(bytes, { level: 9 }).length,
+    brotli: zlib.brotliCompressSync(bytes, { params }).length,
+  };
+}
+
+function print(measured, limits) {
+  const row = (...cells) =>
+    console.log(
+      cells
+        .map((cell, at) =>
+          String(cell)
+            .padEnd(at ? 0 : 10)
+            .padStart(at ? 12 : 0),
+        )
+        .join(""),
+    );
+  row("bytes", "raw", "gzip", "brotli", "budget");
+  for (const [name, { raw, gzip, brotli }] of Object.entries(measured))
+    row(name, raw, gzip, brotli, limits[name]?.gzip ?? "");
+}
+
+await main(import.meta.url, async () => {
+  const measured = sizes(await build());
+  const limits = budgets();
+  print(measured, limits);
+  const complaints = overBudget(measured, limits);
+  for (const complaint of complaints) console.error(complaint);
+  return complaints.length > 0 ? 1 : 0;
+});

@@ -1,0 +1,79 @@
+//! Sessions kept in memory between calls: bounded, least recently used first.
+//!
+//! A call takes its session out while it runs, so a session that has a call is never dropped. The store stays the
+//! truth: whoever takes a session out still asks the store for the head's revision.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::slot::Slot;
+use crate::store::session::Session;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Sessions.
+    pub sessions: usize,
+    /// Bytes of their messages.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds {
+            sessions: 1_000,
+            bytes: 64 << 20,
+        }
+    }
+}
+
+/// The sessions that are kept.
+#[derive(Default)]
+pub struct Cache {
+    bounds: Bounds,
+    sessions: HashMap<Slot, (u64, Session)>,
+    order: BTreeMap<u64, Slot>,
+    bytes: usize,
+    tick: u64,
+}
+
+impl Cache {
+    /// An empty one.
+    pub fn new(bounds: Bounds) -> Cache {
+        Cache {
+            bounds,
+            ..Cache::default()
+        }
+    }
+
+    /// Takes a session out.
+    pub fn take(&mut self, slot: &Slot) -> Option<Session> {
+        let (tick, session) = self.sessions.remove(slot)?;
+        self.order.remove(&tick);
+        self.bytes -= session.bytes;
+        Some(session)
+    }
+
+    /// Puts a session in, and drops those that were used least recently if there are too many.
+    pub fn put(&mut self, session: Session) {
+        self.take(&session.slot);
+        self.tick += 1;
+        self.bytes += session.bytes;
+        self.order.insert(self.tick, session.slot.clone());
+        self.sessions
+            .insert(session.slot.clone(), (self.tick, session));
+        while self.sessions.len() > self.bounds.sessions || self.bytes > self.bounds.bytes {
+            let Some(oldest) = self.order.values().next().cloned() else { return };
+            self.take(&oldest);
+        }
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
+    }
+}

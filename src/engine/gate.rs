@@ -1,0 +1,122 @@
+//! One call at a time for each slot, first come first served.
+//!
+//! A slot's queue holds the tickets of its calls; the one at the front is admitted. A ticket that is dropped leaves
+//! the queue wherever it stands: one from the front admits its successor, one from the middle admits nobody. A slot
+//! without tickets leaves nothing behind.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use crate::slot::Slot;
+
+/// The queues of all slots.
+#[derive(Default)]
+pub struct Gate {
+    queues: RefCell<HashMap<Slot, VecDeque<Place>>>,
+    last: RefCell<u64>,
+}
+
+struct Place {
+    number: u64,
+    waker: Option<Waker>,
+}
+
+/// A call's place in its slot's queue; dropping it gives the place up.
+pub struct Ticket {
+    gate: Rc<Gate>,
+    slot: Slot,
+    number: u64,
+}
+
+impl Gate {
+    /// Takes the last place in the slot's queue.
+    pub fn enter(self: &Rc<Self>, slot: &Slot) -> Ticket {
+        let number = {
+            let mut last = self.last.borrow_mut();
+            *last += 1;
+            *last
+        };
+        self.with(|queues| {
+            queues.entry(slot.clone()).or_default().push_back(Place {
+                number,
+                waker: None,
+            })
+        });
+        Ticket {
+            gate: Rc::clone(self),
+            slot: slot.clone(),
+            number,
+        }
+    }
+
+    /// How many calls the slot has, the running one included.
+    pub fn length(&self, slot: &Slot) -> usize {
+        self.with(|queues| queues.get(slot).map_or(0, VecDeque::len))
+    }
+
+    /// How many slots have calls.
+    pub fn n_slots(&self) -> usize {
+        self.with(|queues| queues.len())
+    }
+
+    fn with<T>(&self, use_queues: impl FnOnce(&mut HashMap<Slot, VecDeque<Place>>) -> T) -> T {
+        use_queues(&mut self.queues.borrow_mut())
+    }
+}
+
+impl Ticket {
+    /// How many calls are before this one.
+    pub fn ahead(&self) -> usize {
+        self.gate.with(|queues| {
+            let queue = queues.get(&self.slot);
+            queue
+                .and_then(|queue| queue.iter().position(|place| place.number == self.number))
+                .unwrap_or(0)
+        })
+    }
+
+    /// Waits until no call is before this one.
+    pub fn admitted(&self) -> impl Future<Output = ()> + '_ {
+        poll_fn(|context| {
+            self.gate.with(|queues| {
+                let Some(queue) = queues.get_mut(&self.slot) else { return Poll::Ready(()) };
+                if queue
+                    .front()
+                    .is_none_or(|place| place.number == self.number)
+                {
+                    return Poll::Ready(());
+                }
+                if let Some(place) = queue.iter_mut().find(|place| place.number == self.number) {
+                    place.waker = Some(context.waker().clone());
+                }
+                Poll::Pending
+            })
+        })
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let next = self.gate.with(|queues| {
+            let queue = queues.get_mut(&self.slot)?;
+            let was_first = queue
+                .front()
+                .is_some_and(|place| place.number == self.number);
+            queue.retain(|place| place.number != self.number);
+            if queue.is_empty() {
+                queues.remove(&self.slot);
+                return None;
+            }
+            queue
+                .front_mut()
+                .filter(|_| was_first)
+                .and_then(|place| place.waker.take())
+        });
+        if let Some(waker) = next {
+            waker.wake();
+        }
+    }
+}

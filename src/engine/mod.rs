@@ -1,0 +1,203 @@
+//! The engine does what `run/` and `policy/` decide, and is the only place that waits.
+//!
+//! One [`Agent`] serves many sessions. It is immutable and holds no conversation that the store does not have.
+
+mod cache;
+mod call;
+mod cancel;
+mod gate;
+mod options;
+mod outbox;
+mod turn;
+
+pub use cache::{Bounds, Cache};
+pub use call::{Call, CallRequest, Ended, Failed};
+pub use cancel::{Cancel, Cause};
+pub use gate::{Gate, Ticket};
+pub use options::{Builder, Options, Timeouts};
+pub use outbox::Outbox;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::message::Message;
+use crate::port::{Host, Lock, Model, Page, Store};
+use crate::slot::Slot;
+use crate::state::AgentState;
+use crate::store::Sessions;
+use crate::store::session::SessionInfo;
+use crate::tool::Registry;
+
+/// One agent, many sessions, each behind its own gate.
+#[derive(Clone)]
+pub struct Agent(Rc<Inner>);
+
+struct Inner {
+    options: Options,
+    model: Rc<dyn Model>,
+    host: Rc<dyn Host>,
+    lock: Option<Rc<dyn Lock>>,
+    tools: Registry,
+    sessions: Sessions,
+    gate: Rc<Gate>,
+    cache: RefCell<Cache>,
+    cancels: RefCell<HashMap<Slot, Vec<(u64, Cancel)>>>,
+    n_calls: Cell<u64>,
+}
+
+impl Agent {
+    /// An agent to be set up, with the default options.
+    pub fn builder(name: impl Into<String>) -> Builder {
+        Builder::new(Options::new(name))
+    }
+
+    pub(self) fn assemble(
+        options: Options,
+        model: Rc<dyn Model>,
+        store: Rc<dyn Store>,
+        host: Rc<dyn Host>,
+        lock: Option<Rc<dyn Lock>>,
+        tools: Registry,
+    ) -> Agent {
+        let sessions = Sessions::new(
+            &options.name,
+            store,
+            Rc::clone(&host),
+            options.timeouts.store,
+        );
+        let cache = RefCell::new(Cache::new(options.cache));
+        Agent(Rc::new(Inner {
+            options,
+            model,
+            host,
+            lock,
+            tools,
+            sessions,
+            gate: Rc::default(),
+            cache,
+            cancels: RefCell::default(),
+            n_calls: Cell::new(0),
+        }))
+    }
+
+    /// How it is set up.
+    pub fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    /// The slot of these ids, with the agent's defaults for what is absent.
+    pub fn slot(&self, user: Option<&str>, session: Option<&str>) -> Result<Slot> {
+        let options = &self.0.options;
+        if user.is_none() && options.require_user_id {
+            return Err(Error::new(ErrorKind::IdInvalid, "userId is missing")
+                .hint("this agent requires a userId"));
+        }
+        let Some(session) = session.or(options.default_session_id.as_deref()) else {
+            let hint = "name a sessionId, or give the agent a defaultSessionId";
+            return Err(Error::new(ErrorKind::IdInvalid, "sessionId is missing").hint(hint));
+        };
+        Slot::new(user, session)
+    }
+
+    /// Begins a call. It has its place in the queue at once; it moves whenever it is asked for its next event.
+    pub fn call(&self, request: CallRequest) -> Result<Call> {
+        let waiting = self.0.gate.length(&request.slot).saturating_sub(1);
+        if waiting >= self.0.options.queue_limit {
+            let message = format!("{waiting} calls wait for {}", request.slot);
+            return Err(Error::new(ErrorKind::Busy, message)
+                .hint("wait for some of them, or raise queueLimit"));
+        }
+        Ok(Call::begin(Rc::clone(&self.0), request))
+    }
+
+    /// The session as it is stored; of one that is not there, a fresh state of version 0.
+    pub async fn state(&self, slot: &Slot) -> Result<AgentState> {
+        Ok(self.0.sessions.load(slot, None).await?.state())
+    }
+
+    /// A user's sessions, newest first.
+    pub async fn list_sessions(&self, user: Option<&str>, page: Page) -> Result<Vec<SessionInfo>> {
+        let mut infos = self.0.sessions.list_sessions(user, page).await?;
+        for info in &mut infos {
+            let slot = Slot::new(info.user_id.as_deref(), &info.session_id)?;
+            info.running = self.0.gate.length(&slot) > 0;
+        }
+        Ok(infos)
+    }
+
+    /// The newest messages of the log before a message, oldest first, whole.
+    pub async fn history(
+        &self,
+        slot: &Slot,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Rc<Message>>> {
+        self.0.sessions.history(slot, before, limit).await
+    }
+
+    /// Deletes a session. Its running call ends without being saved, its waiting calls end with NO_SUCH_SESSION.
+    pub async fn delete_session(&self, slot: &Slot) -> Result<()> {
+        let cancels = self
+            .0
+            .cancels
+            .borrow()
+            .get(slot)
+            .cloned()
+            .unwrap_or_default();
+        cancels
+            .iter()
+            .for_each(|(_, cancel)| cancel.ask(Cause::Deleted));
+        let ticket = self.0.gate.enter(slot);
+        ticket.admitted().await;
+        let _held = self.0.hold(slot).await?;
+        self.0.cache.borrow_mut().take(slot);
+        self.0.sessions.delete(slot).await
+    }
+
+    /// How many slots have calls now.
+    pub fn n_busy(&self) -> usize {
+        self.0.gate.n_slots()
+    }
+}
+
+impl Inner {
+    /// Keeps other tabs and agents out of a session.
+    async fn hold(&self, slot: &Slot) -> Result<Option<Box<dyn crate::port::Held>>> {
+        let Some(lock) = &self.lock else { return Ok(None) };
+        let name = self.sessions.keys(slot).lock();
+        let timeout = self.options.timeouts.lock;
+        match crate::future::race(lock.acquire(&name), self.host.sleep(timeout)).await {
+            crate::future::Either::First(held) => held.map(Some),
+            crate::future::Either::Second(()) => {
+                let message = format!("{slot} was busy in another tab for {timeout} ms");
+                Err(Error::new(ErrorKind::Timeout, message)
+                    .hint("try again, or raise timeouts.lock"))
+            }
+        }
+    }
+
+    fn register(&self, slot: &Slot, cancel: &Cancel) -> u64 {
+        let number = self.n_calls.get() + 1;
+        self.n_calls.set(number);
+        self.cancels
+            .borrow_mut()
+            .entry(slot.clone())
+            .or_default()
+            .push((number, cancel.clone()));
+        number
+    }
+
+    fn unregister(&self, slot: &Slot, number: u64) {
+        let mut cancels = self.cancels.borrow_mut();
+        if let Some(of_slot) = cancels.get_mut(slot) {
+            of_slot.retain(|(other, _)| *other != number);
+            if of_slot.is_empty() {
+                cancels.remove(slot);
+            }
+        }
+    }
+}

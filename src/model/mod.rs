@@ -1,0 +1,5 @@
+//! Models that need nothing but a port.
+
+pub mod demo;
+#[cfg(feature = "testing")]
+pub mod scripted;

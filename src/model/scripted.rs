@@ -1,0 +1,128 @@
+//! A model that follows a script and complains about the rest, in both directions.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::future::{pending, ready};
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::future::Local;
+use crate::message::{Delta, Finish, Message};
+use crate::port::{Deltas, Model, Request};
+
+/// One answer of the script.
+pub enum Line {
+    /// These deltas, each on its own.
+    Sends(Vec<Delta>),
+    /// These deltas, and then an error.
+    Breaks(Vec<Delta>, ErrorKind),
+    /// These deltas, and then nothing, for ever.
+    Hangs(Vec<Delta>),
+}
+
+impl Line {
+    /// An answer in words.
+    pub fn says(text: &str) -> Line {
+        let mut deltas = words(text);
+        deltas.push(Delta::Finish(Finish::Stop));
+        Line::Sends(deltas)
+    }
+
+    /// An answer that asks for one tool.
+    pub fn calls(name: &str, input: &Value) -> Line {
+        Line::calls_all(&[("call-1", name, input.clone())])
+    }
+
+    /// An answer that asks for tools, by id, name and input.
+    pub fn calls_all(calls: &[(&str, &str, Value)]) -> Line {
+        let fragments =
+            calls
+                .iter()
+                .enumerate()
+                .map(|(index, (id, name, input))| Delta::ToolCall {
+                    index: index as u64,
+                    id: Some((*id).to_owned()),
+                    name: Some((*name).to_owned()),
+                    arguments: input.to_string(),
+                    provider: None,
+                });
+        Line::Sends(
+            fragments
+                .chain([Delta::Finish(Finish::ToolCalls)])
+                .collect(),
+        )
+    }
+
+    /// No answer at all, but an error.
+    pub fn fails(kind: ErrorKind) -> Line {
+        Line::Breaks(Vec::new(), kind)
+    }
+}
+
+/// Words as a model streams them.
+pub fn words(text: &str) -> Vec<Delta> {
+    text.split_inclusive(' ')
+        .map(|word| Delta::Text(word.to_owned()))
+        .collect()
+}
+
+/// A model that follows a script.
+pub struct ScriptedModel {
+    lines: RefCell<VecDeque<Line>>,
+    requests: RefCell<Vec<Vec<Rc<Message>>>>,
+}
+
+impl ScriptedModel {
+    /// A model that answers with these lines, one a request.
+    pub fn new(lines: impl IntoIterator<Item = Line>) -> Rc<ScriptedModel> {
+        Rc::new(ScriptedModel {
+            lines: RefCell::new(lines.into_iter().collect()),
+            requests: RefCell::default(),
+        })
+    }
+
+    /// The messages of every request so far.
+    pub fn requests(&self) -> Vec<Vec<Rc<Message>>> {
+        self.requests.borrow().clone()
+    }
+
+    /// How many lines nobody has asked for.
+    pub fn n_left(&self) -> usize {
+        self.lines.borrow().len()
+    }
+}
+
+impl Model for ScriptedModel {
+    fn id(&self) -> &str {
+        "scripted"
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
+        self.requests.borrow_mut().push(request.messages.to_vec());
+        let line = self.lines.borrow_mut().pop_front();
+        let answer = line.map(|line| Box::new(Reading(line)) as Box<dyn Deltas>);
+        Box::pin(ready(answer.ok_or_else(|| {
+            Error::new(ErrorKind::ModelFailed, "the script has no more lines")
+        })))
+    }
+}
+
+struct Reading(Line);
+
+impl Deltas for Reading {
+    fn next(&mut self) -> Local<'_, Result<Vec<Delta>>> {
+        let (Line::Sends(deltas) | Line::Breaks(deltas, _) | Line::Hangs(deltas)) = &mut self.0;
+        if !deltas.is_empty() {
+            return Box::pin(ready(Ok(vec![deltas.remove(0)])));
+        }
+        match self.0 {
+            Line::Sends(_) => Box::pin(ready(Ok(Vec::new()))),
+            Line::Breaks(_, kind) => Box::pin(ready(Err(Error::new(kind, "the script says so")))),
+            Line::Hangs(_) => Box::pin(pending()),
+        }
+    }
+}

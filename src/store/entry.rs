@@ -1,0 +1,169 @@
+//! Entries of the log: appended, never rewritten, a tree by `parent`.
+
+use std::fmt;
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::event::Reason;
+use crate::json::{self, Fields, Misread, Object, Read};
+use crate::message::Message;
+
+/// Names an entry: `seq` orders, the id identifies, so two writers never share a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EntryRef {
+    /// The place in the log.
+    pub seq: u64,
+    /// Who it is.
+    pub id: String,
+}
+
+impl fmt::Display for EntryRef {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:012}.{}", self.seq, self.id)
+    }
+}
+
+impl Serialize for EntryRef {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl EntryRef {
+    /// Reads `<seq>.<id>`.
+    pub fn from_json(value: &Value) -> Read<EntryRef> {
+        let parts = value.as_str().and_then(|text| text.split_once('.'));
+        let read = parts.and_then(|(seq, id)| {
+            Some(EntryRef {
+                seq: seq.parse().ok()?,
+                id: id.to_owned(),
+            })
+        });
+        read.ok_or_else(|| Misread::new("an entry's name, <seq>.<id>"))
+    }
+}
+
+/// What an entry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A whole call.
+    Turn,
+    /// A part of a call that was saved on the way.
+    Step,
+    /// A summary and what it replaced.
+    Summary,
+    /// Messages that somebody put there.
+    Put,
+    /// An accepted input whose call was cut off.
+    Recovered,
+}
+
+impl EntryKind {
+    fn from_json(value: &Value) -> Read<EntryKind> {
+        match value.as_str() {
+            Some("turn") => Ok(EntryKind::Turn),
+            Some("step") => Ok(EntryKind::Step),
+            Some("summary") => Ok(EntryKind::Summary),
+            Some("put") => Ok(EntryKind::Put),
+            Some("recovered") => Ok(EntryKind::Recovered),
+            _ => Err(Misread::new("turn, step, summary, put or recovered")),
+        }
+    }
+}
+
+/// How the call of an entry ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    /// Why it ended, if it ended well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Value>,
+    /// The code of the error, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The error's sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl Outcome {
+    /// The call ended well.
+    pub fn ended(reason: Reason) -> Outcome {
+        Outcome {
+            reason: Some(json::to_value(&reason)),
+            code: None,
+            message: None,
+        }
+    }
+
+    /// The call failed.
+    pub fn failed(code: &str, message: &str) -> Outcome {
+        Outcome {
+            reason: None,
+            code: Some(code.to_owned()),
+            message: Some(message.to_owned()),
+        }
+    }
+
+    fn from_json(value: &Value) -> Read<Outcome> {
+        let fields = Fields::of(value)?;
+        Ok(Outcome {
+            reason: fields.optional("reason", json::any)?,
+            code: fields.optional("code", json::text)?,
+            message: fields.optional("message", json::text)?,
+        })
+    }
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Who it is; the key has its number too.
+    pub id: String,
+    /// The entry before it on its path.
+    pub parent: Option<EntryRef>,
+    /// What it is about.
+    pub kind: EntryKind,
+    /// The call that wrote it.
+    pub call_id: String,
+    /// What was said.
+    pub messages: Vec<Rc<Message>>,
+    /// Later facts about earlier messages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Value>,
+    /// How the call ended, in its last entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
+}
+
+impl Entry {
+    /// Reads a stored entry.
+    pub fn from_json(value: &Value) -> Read<Entry> {
+        const KNOWN: &[&str] = &[
+            "id", "parent", "kind", "callId", "messages", "changes", "outcome",
+        ];
+        let fields = Fields::of(value)?;
+        Ok(Entry {
+            id: fields.required("id", json::text)?,
+            parent: fields.optional("parent", EntryRef::from_json)?,
+            kind: fields.required("kind", EntryKind::from_json)?,
+            call_id: fields.or_default("callId", json::text)?,
+            messages: fields.required("messages", messages)?,
+            changes: fields.or_default("changes", |value| json::list(value, json::any))?,
+            outcome: fields.optional("outcome", Outcome::from_json)?,
+            rest: fields.rest(KNOWN),
+        })
+    }
+}
+
+/// Reads messages that will be shared.
+pub(super) fn messages(value: &Value) -> Read<Vec<Rc<Message>>> {
+    json::list(value, |item| Message::from_json(item).map(Rc::new))
+}

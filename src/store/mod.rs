@@ -1,0 +1,12 @@
+//! What is built on any store: the keys, the head and the log of a session, and how they are read and committed.
+
+pub mod entry;
+pub mod head;
+pub mod id;
+pub mod key;
+pub mod memory;
+pub mod session;
+pub mod sessions;
+mod view;
+
+pub use sessions::Sessions;

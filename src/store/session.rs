@@ -1,0 +1,369 @@
+//! A session in hand: its head, its context, and the batches that change them.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::json::{self, Fields, Object, Read};
+use crate::message::{Message, rfc3339};
+use crate::port::Batch;
+use crate::slot::Slot;
+use crate::state::{AgentState, Facts};
+use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome, messages};
+use crate::store::head::{Anchor, Head};
+use crate::store::key::SlotKeys;
+
+/// How long a title or a last line may be, in characters.
+const LINE: usize = 80;
+
+/// A session as it was read, or a fresh one that is not stored yet.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// Whose, and which.
+    pub slot: Slot,
+    /// Its keys.
+    pub keys: SlotKeys,
+    /// Its head, if it is stored.
+    pub head: Option<Head>,
+    /// The revision of the head record or of the tombstone, if there is one.
+    pub revision: Option<String>,
+    /// What the model is shown.
+    pub context: Vec<Rc<Message>>,
+    /// About how much memory its messages take.
+    pub bytes: usize,
+}
+
+/// An accepted input, as it is stored until its call has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Input {
+    /// The call.
+    pub call_id: String,
+    /// Whether its caller named the call, so that its outcome must be found again.
+    pub named: bool,
+    /// What was said.
+    pub messages: Vec<Rc<Message>>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
+}
+
+impl Input {
+    /// Reads a stored input.
+    pub fn from_json(value: &Value) -> Read<Input> {
+        let fields = Fields::of(value)?;
+        Ok(Input {
+            call_id: fields.required("callId", json::text)?,
+            named: fields.or_default("named", json::boolean)?,
+            messages: fields.required("messages", messages)?,
+            rest: fields.rest(&["callId", "named", "messages"]),
+        })
+    }
+}
+
+/// What a call leaves behind.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The id of its entry.
+    pub id: String,
+    /// What it is about.
+    pub kind: EntryKind,
+    /// The accepted input that it takes out of the waiting.
+    pub input: Input,
+    /// Everything said in it, the input included.
+    pub messages: Vec<Rc<Message>>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The AgentState fields after it.
+    pub facts: Facts,
+}
+
+/// A session's line in a list.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionInfo {
+    /// Where the next page begins.
+    pub cursor: String,
+    /// Which.
+    pub session_id: String,
+    /// Whose; null is the anonymous user.
+    pub user_id: Option<String>,
+    /// What it is called.
+    pub title: String,
+    /// The last thing said.
+    pub summary: String,
+    /// Messages in its log.
+    pub messages: u64,
+    /// RFC 3339.
+    pub updated_at: String,
+    /// RFC 3339.
+    pub created_at: String,
+    /// Whether a call runs now.
+    pub running: bool,
+    /// Whether a person must answer first.
+    pub asking: bool,
+    /// Other branches.
+    pub branches: u64,
+}
+
+impl SessionInfo {
+    /// Reads a line of a list; its cursor is its key.
+    pub fn from_json(value: &Value) -> Read<SessionInfo> {
+        let fields = Fields::of(value)?;
+        Ok(SessionInfo {
+            cursor: String::new(),
+            session_id: fields.required("sessionId", json::text)?,
+            user_id: fields.optional("userId", json::text)?,
+            title: fields.or_default("title", json::text)?,
+            summary: fields.or_default("summary", json::text)?,
+            messages: fields.or_default("messages", json::count)?,
+            updated_at: fields.or_default("updatedAt", json::text)?,
+            created_at: fields.or_default("createdAt", json::text)?,
+            running: false,
+            asking: fields.or_default("asking", json::boolean)?,
+            branches: fields.or_default("branches", json::count)?,
+        })
+    }
+}
+
+/// What a batch would make of a session, to be taken over once it is committed.
+pub struct Change {
+    /// The batch. Its first put is a record that nobody else writes.
+    pub batch: Batch,
+    /// The head after it.
+    pub head: Head,
+}
+
+impl Session {
+    /// A session that is not stored; `revision` is that of a tombstone.
+    pub fn absent(slot: &Slot, keys: SlotKeys, revision: Option<String>) -> Session {
+        Session {
+            slot: slot.clone(),
+            keys,
+            head: None,
+            revision,
+            context: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// The commits that made it.
+    pub fn version(&self) -> u64 {
+        if self.head.is_some() {
+            self.revision.as_deref().map_or(0, counter)
+        } else {
+            0
+        }
+    }
+
+    /// The AgentState fields.
+    pub fn facts(&self) -> Facts {
+        self.head
+            .as_ref()
+            .map(|head| head.facts.clone())
+            .unwrap_or_default()
+    }
+
+    /// The session as callers see it.
+    pub fn state(&self) -> AgentState {
+        let Some(head) = &self.head else { return AgentState::fresh(&self.slot) };
+        AgentState {
+            format: head.format,
+            version: self.version(),
+            revision: self.revision.clone().unwrap_or_default(),
+            context: self.context.clone(),
+            facts: head.facts.clone(),
+            ..AgentState::fresh(&self.slot)
+        }
+    }
+
+    /// Accepting an input: it is stored before the model is asked, and the head moves to a new revision.
+    ///
+    /// A new turn takes the anchor here, where the head still is what it was before the question.
+    pub fn accepting(&self, input: &Input, mint: Mint<'_>) -> Change {
+        let mut head = self
+            .head
+            .clone()
+            .unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
+        head.anchor = Some(Anchor {
+            leaf: head.leaf.clone(),
+            view: head.view.clone(),
+            facts: None,
+        });
+        let mut batch = self.batch(&head, mint);
+        batch
+            .put
+            .push((self.keys.input(&input.call_id), json::to_bytes(input)));
+        if self.head.is_none() {
+            head.card.title = input
+                .messages
+                .first()
+                .map(|message| line(&message.text()))
+                .unwrap_or_default();
+            self.put_index(&mut head, &mut batch, mint);
+        }
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        Change { batch, head }
+    }
+
+    /// Ending a turn on top of this session: entry, head and index in one batch.
+    pub fn ending(&self, head: &Head, turn: &Turn, mint: Mint<'_>) -> Change {
+        let mut head = head.clone();
+        let entry = EntryRef {
+            seq: head.next,
+            id: turn.id.clone(),
+        };
+        let mut batch = self.batch(&head, mint);
+        self.put_entry(&mut batch, &entry, head.leaf.clone(), turn);
+        if head.facts != turn.facts
+            && let Some(anchor) = head.anchor.as_mut().filter(|anchor| anchor.facts.is_none())
+        {
+            anchor.facts = Some(head.facts.clone());
+        }
+        head.append(entry, turn.messages.len());
+        head.facts = turn.facts.clone();
+        let last = turn
+            .messages
+            .iter()
+            .rev()
+            .map(|message| line(&message.text()))
+            .find(|text| !text.is_empty());
+        head.card.line = last.unwrap_or(head.card.line);
+        self.put_index(&mut head, &mut batch, mint);
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        Change { batch, head }
+    }
+
+    /// Keeping a turn that may not join the path: it stays in the log, hanging where it began.
+    pub fn branching(
+        &self,
+        head: &Head,
+        parent: Option<EntryRef>,
+        turn: &Turn,
+        mint: Mint<'_>,
+    ) -> Change {
+        let mut head = head.clone();
+        let entry = EntryRef {
+            seq: head.next,
+            id: turn.id.clone(),
+        };
+        let mut batch = self.batch(&head, mint);
+        self.put_entry(&mut batch, &entry, parent, turn);
+        head.next += 1;
+        head.card.branches += 1;
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        Change { batch, head }
+    }
+
+    /// Deleting: every record goes, and a tombstone stays so that a late commit cannot bring the session back.
+    pub fn deleting(&self, head: &Head, mint: Mint<'_>) -> Batch {
+        let mut batch = self.batch(head, mint);
+        batch.remove.push(head.index.clone());
+        batch.remove_prefix.push(self.keys.all());
+        batch.put.push((
+            self.keys.head(),
+            json::to_bytes(&Head::tombstone(&head.epoch, &mint.at())),
+        ));
+        batch
+    }
+
+    /// A batch that expects the head as it was read.
+    fn batch(&self, head: &Head, mint: Mint<'_>) -> Batch {
+        let counter = self.revision.as_deref().map_or(0, counter) + 1;
+        Batch {
+            expect: Some((self.keys.head(), self.revision.clone())),
+            revision: format!("{}.{counter}.{}", head.epoch, mint.nonce()),
+            ..Batch::default()
+        }
+    }
+
+    fn put_entry(&self, batch: &mut Batch, name: &EntryRef, parent: Option<EntryRef>, turn: &Turn) {
+        let call_id = turn.input.call_id.clone();
+        if turn.input.named {
+            let record = serde_json::json!({ "entry": name });
+            batch
+                .put
+                .push((self.keys.call(&call_id), json::to_bytes(&record)));
+        }
+        batch.remove.push(self.keys.input(&call_id));
+        let entry = Entry {
+            id: name.id.clone(),
+            parent,
+            kind: turn.kind,
+            call_id,
+            messages: turn.messages.clone(),
+            changes: Vec::new(),
+            outcome: Some(turn.outcome.clone()),
+            rest: Object::new(),
+        };
+        batch
+            .put
+            .insert(0, (self.keys.entry(name), json::to_bytes(&entry)));
+    }
+
+    fn put_index(&self, head: &mut Head, batch: &mut Batch, mint: Mint<'_>) {
+        if !head.index.is_empty() {
+            batch.remove.push(head.index.clone());
+        }
+        head.card.updated = mint.at();
+        head.index = self.keys.index(mint.now_ms);
+        let card = &head.card;
+        let info = serde_json::json!({
+            "sessionId": head.session_id,
+            "userId": head.user_id,
+            "title": card.title,
+            "summary": card.line,
+            "messages": card.messages,
+            "updatedAt": card.updated,
+            "createdAt": card.created,
+            "branches": card.branches,
+        });
+        batch.put.push((head.index.clone(), json::to_bytes(&info)));
+    }
+}
+
+/// The chance and the time that a batch needs, as values.
+#[derive(Clone, Copy)]
+pub struct Mint<'a> {
+    /// Makes a short random word.
+    pub word: &'a dyn Fn() -> String,
+    /// Milliseconds since 1970.
+    pub now_ms: f64,
+}
+
+impl Mint<'_> {
+    fn epoch(&self) -> String {
+        (self.word)()
+    }
+
+    fn nonce(&self) -> String {
+        (self.word)()
+    }
+
+    fn at(&self) -> String {
+        rfc3339(self.now_ms)
+    }
+}
+
+/// The counter in a revision, `<epoch>.<counter>.<nonce>`.
+fn counter(revision: &str) -> u64 {
+    revision
+        .split('.')
+        .nth(1)
+        .and_then(|counter| counter.parse().ok())
+        .unwrap_or(0)
+}
+
+/// The first line of a text that is not blank, cut to a title's length.
+fn line(text: &str) -> String {
+    let first = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    match first.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
+        None => first.to_owned(),
+    }
+}

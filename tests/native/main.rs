@@ -1,0 +1,14 @@
+//! The stories that are quick: decisions, stores, the driver, the architecture, the contract.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test that meets something unexpected is to fail there"
+)]
+
+mod engine;
+mod support;

@@ -1,0 +1,165 @@
+//! What the stories share: an executor in a few lines, a hand-cranked clock, builders.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use lockgate::engine::{Agent, Builder, Call, CallRequest, Ended, Options};
+use lockgate::future::Local;
+use lockgate::message::{Block, Message, Role};
+use lockgate::port::{Host, Model, Store};
+use lockgate::slot::Slot;
+use lockgate::store::memory::MemoryStore;
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs a future to its end; one that waits for nothing that could come is a failed test.
+pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let woken = Arc::new(Woken(AtomicBool::new(true)));
+    let waker = Waker::from(Arc::clone(&woken));
+    let mut future = pin!(future);
+    while woken.0.swap(false, Ordering::Relaxed) {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+    }
+    panic!("the future waits for something that nobody does")
+}
+
+/// Moves a future as far as it goes now.
+pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    let mut future = std::pin::Pin::new(future);
+    future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// A clock that moves by hand, and chance that repeats.
+#[derive(Default)]
+pub struct TestHost {
+    now: Cell<f64>,
+    seed: Cell<u64>,
+    sleepers: RefCell<Vec<(f64, Waker)>>,
+}
+
+impl TestHost {
+    pub fn new() -> Rc<TestHost> {
+        let host = TestHost::default();
+        host.now.set(1_790_000_000_000.0);
+        Rc::new(host)
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, ms: f64) {
+        self.now.set(self.now.get() + ms);
+        let now = self.now.get();
+        let due: Vec<_> = self
+            .sleepers
+            .borrow_mut()
+            .extract_if(.., |(until, _)| *until <= now)
+            .collect();
+        due.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+}
+
+/// The host of a test, shared with the agent.
+#[derive(Clone)]
+pub struct HostHandle(pub Rc<TestHost>);
+
+impl Host for HostHandle {
+    fn now_ms(&self) -> f64 {
+        self.0.now.get()
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        for byte in bytes {
+            let next = self
+                .0
+                .seed
+                .get()
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            self.0.seed.set(next);
+            *byte = (next >> 56) as u8;
+        }
+    }
+
+    fn sleep(&self, ms: u64) -> Local<'static, ()> {
+        let host = Rc::clone(&self.0);
+        let until = host.now.get() + ms as f64;
+        Box::pin(std::future::poll_fn(move |context| {
+            if host.now.get() >= until {
+                return Poll::Ready(());
+            }
+            host.sleepers
+                .borrow_mut()
+                .push((until, context.waker().clone()));
+            Poll::Pending
+        }))
+    }
+}
+
+/// An agent over a store, with a hand-cranked clock.
+pub fn agent_on(store: &Rc<dyn Store>, model: Rc<dyn Model>) -> Agent {
+    builder_on(store, model).build().unwrap()
+}
+
+pub fn builder_on(store: &Rc<dyn Store>, model: Rc<dyn Model>) -> Builder {
+    let host = HostHandle(TestHost::new());
+    Builder::new(Options::new("helper"))
+        .model(model)
+        .store(Rc::clone(store))
+        .host(Rc::new(host))
+}
+
+/// An agent that forgets.
+pub fn agent(model: Rc<dyn Model>) -> Agent {
+    agent_on(&memory(), model)
+}
+
+pub fn memory() -> Rc<dyn Store> {
+    Rc::new(MemoryStore::new())
+}
+
+pub fn slot(session: &str) -> Slot {
+    Slot::new(Some("alice"), session).unwrap()
+}
+
+pub fn said(text: &str) -> Vec<Message> {
+    vec![Message::draft(Role::User, vec![Block::text(text)])]
+}
+
+pub fn request(session: &str, text: &str) -> CallRequest {
+    CallRequest {
+        slot: slot(session),
+        messages: said(text),
+        call_id: None,
+    }
+}
+
+pub fn ask(agent: &Agent, session: &str, text: &str) -> Ended {
+    block_on(begin(agent, session, text).finish())
+}
+
+pub fn begin(agent: &Agent, session: &str, text: &str) -> Call {
+    agent.call(request(session, text)).unwrap()
+}
+
+/// The roles and texts of a session's log.
+pub fn told(agent: &Agent, session: &str) -> Vec<String> {
+    let history = block_on(agent.history(&slot(session), None, 1_000)).unwrap();
+    history
+        .iter()
+        .map(|message| format!("{:?}: {}", message.role, message.text()).to_lowercase())
+        .collect()
+}

@@ -1,0 +1,103 @@
+// A fresh browser page on the built UI, and what a person does with it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { chromium } from "playwright-core";
+import { serve } from "../../src/build/serve.mjs";
+
+const folder = process.env.LOCKGATE_WWW ?? new URL("../../target/www", import.meta.url).pathname;
+const args =
+  "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking " +
+  "--disable-component-update --disable-sync";
+
+export const artefacts = new URL("../../target/artefacts/", import.meta.url).pathname;
+export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+
+/** Opens the browser and the server that all stories of a file share. */
+export async function open() {
+  const server = await serve(folder, 0);
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  const browser = await chromium.launch({ executablePath, args: args.split(" ") });
+  const close = async () => {
+    await browser.close();
+    await server.close();
+  };
+
+  /** A story in its own profile; a console error, policy violation or foreign request fails it. */
+  function story(name, options, tell) {
+    test(name, { timeout: 90_000 }, async () => {
+      const context = await browser.newContext(options);
+      const faults = await watch(context, server.url);
+      try {
+        const page = await context.newPage();
+        await page.goto(server.url);
+        await page.getByRole("textbox", { name: "Message" }).waitFor();
+        await tell(page);
+        assert.deepEqual(faults, []);
+      } finally {
+        await context.close();
+      }
+    });
+  }
+  return { story, close };
+}
+
+async function watch(context, url) {
+  const faults = [];
+  await context.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) => {
+      console.error(`policy violation: ${event.violatedDirective} ${event.blockedURI}`);
+    });
+  });
+  context.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  context.on("weberror", (error) => faults.push(String(error.error())));
+  context.on("request", (request) => {
+    if (!request.url().startsWith(url)) faults.push(`request to ${request.url()}`);
+  });
+  return faults;
+}
+
+/** Sends a message with the keyboard and waits until it stands in the conversation. */
+export async function say(page, text) {
+  const n = await page.locator(".turn").count();
+  await page.getByRole("textbox", { name: "Message" }).fill(text);
+  await page.keyboard.press("Enter");
+  await page.locator(".turn").nth(n).waitFor();
+}
+
+export async function sayAndHear(page, text) {
+  await say(page, text);
+  await heard(page);
+}
+
+/** Waits until nothing runs. */
+export async function heard(page) {
+  await page.locator('.turn:last-child[data-progress="ended"]').waitFor({ timeout: 60_000 });
+}
+
+/** Waits until sessions and conversation are read, so that what is absent is really absent. */
+export async function reload(page) {
+  await page.reload();
+  await page.locator('[role="log"][aria-busy="false"]').waitFor({ state: "attached" });
+  await page.locator('.sessions[aria-busy="false"]').waitFor({ state: "attached" });
+}
+
+export async function newSession(page) {
+  await page.getByRole("button", { name: "New session", exact: true }).click();
+  await page.getByRole("heading", { name: /one gate/i }).waitFor();
+}
+
+/** The link of a listed session. */
+export function listed(page, title) {
+  return page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: title });
+}
+
+export async function deleteByMouse(page, title) {
+  await listed(page, title).hover();
+  await page.getByRole("button", { name: `Delete ${title}` }).click();
+}
+
+export function answer(page) {
+  return page.locator(".turn:last-child .answer");
+}

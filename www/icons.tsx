@@ -1,0 +1,20 @@
+// The few drawings of the page, in the colour of the text around them.
+import type { ComponentChildren } from "preact";
+
+/** Lock gates seen from above: two walls, the gates that lean on each other, still water behind. */
+export const Mark = () => icon(<path d="M4 3v18M20 3v18M4 7l8 5 8-5M8 17.5h8" />);
+export const Plus = () => icon(<path d="M12 5v14M5 12h14" />);
+export const Menu = () => icon(<path d="M4 7h16M4 12h16M4 17h10" />);
+export const Bin = () =>
+  icon(<path d="M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.5 11v5M13.5 11v5" />);
+export const Send = () => icon(<path d="M12 19V5M6 11l6-6 6 6" />);
+export const Stop = () =>
+  icon(<rect x="7" y="7" width="10" height="10" rx="1.5" fill="currentColor" />);
+
+function icon(drawing: ComponentChildren) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" fill="none" stroke="currentColor" aria-hidden="true">
+      {drawing}
+    </svg>
+  );
+}
