@@ -91,13 +91,7 @@ impl Error {
     /// An error of a kind; the message is lower case, without a full stop.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error {
-            kind,
-            message: message.into(),
-            hint: None,
-            cause: None,
-            second: None,
-        }
+        Error { kind, message: message.into(), hint: None, cause: None, second: None }
     }
 
     /// Says what to do next.

@@ -12,11 +12,7 @@ use crate::state::{PlanModeContext, Rule, Task};
 
 /// One event of a call. Names are noun-verb, and every start has its end on every path.
 #[derive(Clone, Debug, Serialize)]
-#[serde(
-    tag = "type",
-    rename_all = "kebab-case",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[expect(
     missing_docs,
     reason = "the fields are documented once, in the public types of src/npm/types.ts"
@@ -31,11 +27,7 @@ pub enum Event {
     /// The model is asked.
     ModelStart { iteration: u32, model: String },
     /// The model has answered.
-    ModelEnd {
-        iteration: u32,
-        usage: Usage,
-        finish: String,
-    },
+    ModelEnd { iteration: u32, usage: Usage, finish: String },
     /// Words begin.
     TextStart { id: String, message_id: String },
     /// More words.
@@ -53,22 +45,13 @@ pub enum Event {
     /// More of the arguments.
     ToolCallDelta { tool_call_id: String, delta: String },
     /// The model has asked for a tool.
-    ToolCallEnd {
-        tool_call_id: String,
-        name: String,
-        input: Value,
-    },
+    ToolCallEnd { tool_call_id: String, name: String, input: Value },
     /// The tool runs.
     ToolStart { tool_call_id: String, name: String },
     /// The tool shows something while it runs.
     ToolDelta { tool_call_id: String, delta: String },
     /// The tool has ended.
-    ToolEnd {
-        tool_call_id: String,
-        name: String,
-        state: ResultState,
-        output: Vec<Block>,
-    },
+    ToolEnd { tool_call_id: String, name: String, state: ResultState, output: Vec<Block> },
     /// A person is asked.
     Ask { asks: Vec<Ask> },
     /// A person has answered.
@@ -80,11 +63,7 @@ pub enum Event {
     /// There is no summary; nothing has changed.
     CompactionFailed { code: &'static str, message: String },
     /// A huge result has left the context for a file.
-    Evicted {
-        tool_call_id: String,
-        path: String,
-        chars: usize,
-    },
+    Evicted { tool_call_id: String, path: String, chars: usize },
     /// The request was too large and has been made to fit.
     OverflowRecovered { before: usize, after: usize },
     /// The agent's list of things to do has changed.
@@ -92,17 +71,9 @@ pub enum Event {
     /// Planning has begun or ended.
     Plan { plan: PlanModeContext },
     /// An event of a child.
-    Subagent {
-        task_id: String,
-        agent: String,
-        event: Box<Stamped>,
-    },
+    Subagent { task_id: String, agent: String, event: Box<Stamped> },
     /// The model is asked again.
-    Retry {
-        attempt: u32,
-        wait_ms: u64,
-        code: &'static str,
-    },
+    Retry { attempt: u32, wait_ms: u64, code: &'static str },
     /// Another model takes over.
     Fallback { model: String },
     /// Something a person should know.

@@ -44,15 +44,8 @@ pub async fn join_all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
                 }
             }
         }
-        if waiting {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
+        if waiting { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
-    running
-        .into_iter()
-        .filter_map(|place| place.err().flatten())
-        .collect()
+    running.into_iter().filter_map(|place| place.err().flatten()).collect()
 }

@@ -26,30 +26,19 @@ pub struct Misread {
 impl Misread {
     /// A complaint about the value at hand.
     pub fn new(expected: impl Into<String>) -> Self {
-        Misread {
-            path: String::new(),
-            expected: expected.into(),
-        }
+        Misread { path: String::new(), expected: expected.into() }
     }
 
     /// The same complaint, seen from the object that holds the value.
     fn under(mut self, step: &str) -> Self {
-        let joint = if self.path.is_empty() || self.path.starts_with('[') {
-            ""
-        } else {
-            "."
-        };
+        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{joint}{}", self.path);
         self
     }
 
     /// The same complaint as an [`Error`] about `what`.
     pub fn into_error(self, kind: ErrorKind, what: &str) -> Error {
-        let place = if self.path.is_empty() {
-            String::new()
-        } else {
-            format!(" at {}", self.path)
-        };
+        let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path) };
         Error::new(kind, format!("{what}{place}: expected {}", self.expected))
     }
 }
@@ -60,10 +49,7 @@ pub struct Fields<'a>(&'a Object);
 impl<'a> Fields<'a> {
     /// The members of `value`, which must be an object.
     pub fn of(value: &'a Value) -> Read<Self> {
-        value
-            .as_object()
-            .map(Fields)
-            .ok_or_else(|| Misread::new("an object"))
+        value.as_object().map(Fields).ok_or_else(|| Misread::new("an object"))
     }
 
     /// A member that must be there.
@@ -92,29 +78,19 @@ impl<'a> Fields<'a> {
 
     /// The members that are not named here: kept, so that they survive being read and written.
     pub fn rest(&self, known: &[&str]) -> Object {
-        let unknown = self
-            .0
-            .iter()
-            .filter(|(name, _)| !known.contains(&name.as_str()));
-        unknown
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        let unknown = self.0.iter().filter(|(name, _)| !known.contains(&name.as_str()));
+        unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 }
 
 /// A string.
 pub fn text(value: &Value) -> Read<String> {
-    value
-        .as_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Misread::new("a string"))
+    value.as_str().map(str::to_owned).ok_or_else(|| Misread::new("a string"))
 }
 
 /// A whole number that is not negative. Some writers send `3.0`.
 pub fn count(value: &Value) -> Read<u64> {
-    let float = value
-        .as_f64()
-        .filter(|number| *number >= 0.0 && *number < 9.0e15);
+    let float = value.as_f64().filter(|number| *number >= 0.0 && *number < 9.0e15);
     let whole = value.as_u64().or_else(|| float.map(|number| number as u64));
     whole.ok_or_else(|| Misread::new("a number that is not negative"))
 }
@@ -131,10 +107,7 @@ pub fn boolean(value: &Value) -> Read<bool> {
 
 /// An object, as it is.
 pub fn object(value: &Value) -> Read<Object> {
-    value
-        .as_object()
-        .cloned()
-        .ok_or_else(|| Misread::new("an object"))
+    value.as_object().cloned().ok_or_else(|| Misread::new("an object"))
 }
 
 /// Any value, as it is.
@@ -159,10 +132,7 @@ pub fn list<T>(value: &Value, read: Reader<T>) -> Read<Vec<T>> {
 pub fn parse(bytes: &[u8], what: &str) -> Result<Value, Error> {
     serde_json::from_slice(bytes).map_err(|error| {
         let place = format!("line {} column {}", error.line(), error.column());
-        Error::new(
-            ErrorKind::StoreCorrupt,
-            format!("{what} is not JSON at {place}"),
-        )
+        Error::new(ErrorKind::StoreCorrupt, format!("{what} is not JSON at {place}"))
     })
 }
 

@@ -1,5 +1,6 @@
 //! What the engine asks of the world, on one page. Everything here stays on its thread.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -111,16 +112,57 @@ pub trait Deltas {
 pub struct Request<'a> {
     /// Whose conversation.
     pub slot: &'a Slot,
-    /// The call that asks.
-    pub call_id: &'a str,
+    /// The call that asks, as its caller knows it.
+    pub tag: u32,
     /// The instructions.
     pub system: &'a str,
     /// The conversation so far.
     pub messages: &'a [Rc<Message>],
+    /// What of it somebody outside may already have.
+    pub lineage: &'a Lineage,
     /// What it may call.
     pub tools: &'a [Rc<ToolSpec>],
     /// Temperature and the like, as the caller gave them.
     pub generate: &'a Value,
+}
+
+/// One conversation held in memory. It only grows at its end, so a border that hands it to somebody outside pays
+/// for what is new, and once.
+#[derive(Debug)]
+pub struct Lineage {
+    id: u64,
+    unchanged: Cell<usize>,
+}
+
+impl Lineage {
+    /// A lineage of its own.
+    pub fn new() -> Lineage {
+        thread_local!(static LAST: Cell<u64> = const { Cell::new(0) });
+        let id = LAST.get() + 1;
+        LAST.set(id);
+        Lineage { id, unchanged: Cell::new(usize::MAX) }
+    }
+
+    /// Tells it from all others.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Says that the message of this number is not what it was.
+    pub fn changed(&self, index: usize) {
+        self.unchanged.set(self.unchanged.get().min(index));
+    }
+
+    /// How many messages are what they were when this was last asked.
+    pub fn take_unchanged(&self) -> usize {
+        self.unchanged.replace(usize::MAX)
+    }
+}
+
+impl Default for Lineage {
+    fn default() -> Self {
+        Lineage::new()
+    }
 }
 
 /// What a model is told of a tool.
@@ -154,8 +196,8 @@ pub trait Tool {
 pub struct ToolRun<'a> {
     /// Whose conversation.
     pub slot: &'a Slot,
-    /// The call that runs it.
-    pub call_id: &'a str,
+    /// The call that runs it, as its caller knows it.
+    pub tag: u32,
     /// The tool call.
     pub tool_call_id: &'a str,
     /// What it is given.

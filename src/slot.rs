@@ -27,10 +27,7 @@ impl Slot {
         if let Some(user) = user {
             check("userId", user)?;
         }
-        Ok(Slot {
-            session_id: session.into(),
-            user_id: user.map(Rc::from),
-        })
+        Ok(Slot { session_id: session.into(), user_id: user.map(Rc::from) })
     }
 
     /// Which conversation.

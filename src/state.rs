@@ -118,9 +118,7 @@ impl PermissionMode {
             Some("explore") => Ok(PermissionMode::Explore),
             Some("bypass") => Ok(PermissionMode::Bypass),
             Some("dont_ask") => Ok(PermissionMode::DontAsk),
-            _ => Err(Misread::new(
-                "default, accept_edits, explore, bypass or dont_ask",
-            )),
+            _ => Err(Misread::new("default, accept_edits, explore, bypass or dont_ask")),
         }
     }
 }
@@ -229,9 +227,7 @@ pub struct TasksContext {
 impl TasksContext {
     fn from_json(value: &Value) -> Read<TasksContext> {
         let tasks = |value: &Value| json::list(value, Task::from_json);
-        Ok(TasksContext {
-            tasks: Fields::of(value)?.or_default("tasks", tasks)?,
-        })
+        Ok(TasksContext { tasks: Fields::of(value)?.or_default("tasks", tasks)? })
     }
 }
 

@@ -19,10 +19,7 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds {
-            sessions: 1_000,
-            bytes: 64 << 20,
-        }
+        Bounds { sessions: 1_000, bytes: 64 << 20 }
     }
 }
 
@@ -39,10 +36,7 @@ pub struct Cache {
 impl Cache {
     /// An empty one.
     pub fn new(bounds: Bounds) -> Cache {
-        Cache {
-            bounds,
-            ..Cache::default()
-        }
+        Cache { bounds, ..Cache::default() }
     }
 
     /// Takes a session out.
@@ -59,8 +53,7 @@ impl Cache {
         self.tick += 1;
         self.bytes += session.bytes;
         self.order.insert(self.tick, session.slot.clone());
-        self.sessions
-            .insert(session.slot.clone(), (self.tick, session));
+        self.sessions.insert(session.slot.clone(), (self.tick, session));
         while self.sessions.len() > self.bounds.sessions || self.bytes > self.bounds.bytes {
             let Some(oldest) = self.order.values().next().cloned() else { return };
             self.take(&oldest);

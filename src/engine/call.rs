@@ -40,6 +40,8 @@ pub struct CallRequest {
     pub messages: Vec<Message>,
     /// The caller's own name for the call: the same again answers with the stored outcome.
     pub call_id: Option<String>,
+    /// What models and tools are to know the call by; free for the caller, never stored.
+    pub tag: u32,
 }
 
 /// How a call ended.
@@ -56,10 +58,7 @@ pub struct Failed {
 
 impl From<Error> for Failed {
     fn from(error: Error) -> Failed {
-        Failed {
-            error,
-            partial: None,
-        }
+        Failed { error, partial: None }
     }
 }
 
@@ -77,46 +76,27 @@ pub struct Call {
 
 impl Call {
     pub(super) fn begin(agent: Rc<Inner>, request: CallRequest) -> Call {
-        let CallRequest {
-            slot,
-            messages,
-            call_id,
-        } = request;
+        let CallRequest { slot, messages, call_id, tag } = request;
         let named = call_id.is_some();
         let id: Rc<str> = call_id.unwrap_or_else(|| id::mint(&*agent.host)).into();
         let outbox = Rc::<Outbox>::default();
         let cancel = Cancel::default();
         let at = rfc3339(agent.host.now_ms());
-        let messages = messages
-            .into_iter()
-            .map(|message| Rc::new(stamped(message, &agent, &at)))
-            .collect();
+        let messages =
+            messages.into_iter().map(|message| Rc::new(stamped(message, &agent, &at))).collect();
         let driver = Driver {
             number: agent.register(&slot, &cancel),
             ticket: Some(agent.gate.enter(&slot)),
             held: None,
             slot: slot.clone(),
-            input: Input {
-                call_id: id.to_string(),
-                named,
-                messages,
-                rest: Default::default(),
-            },
+            tag,
+            input: Input { call_id: id.to_string(), named, messages, rest: Default::default() },
             outbox: Rc::clone(&outbox),
             cancel: cancel.clone(),
             agent: Rc::clone(&agent),
         };
         let drive: Local<'static, Ended> = Box::pin(driver.drive());
-        Call {
-            id,
-            slot,
-            agent,
-            outbox,
-            cancel,
-            drive: Some(drive),
-            ended: None,
-            n_events: 0,
-        }
+        Call { id, slot, agent, outbox, cancel, drive: Some(drive), ended: None, n_events: 0 }
     }
 
     /// Its id.
@@ -148,13 +128,7 @@ impl Call {
         let seq = self.n_events;
         self.n_events += 1;
         let at = rfc3339(self.agent.host.now_ms());
-        Some(Stamped {
-            event,
-            slot: self.slot.clone(),
-            call_id: Rc::clone(&self.id),
-            seq,
-            at,
-        })
+        Some(Stamped { event, slot: self.slot.clone(), call_id: Rc::clone(&self.id), seq, at })
     }
 
     /// Moves the call and takes everything it has to show; none after the last event.
@@ -183,11 +157,7 @@ impl Call {
             self.drive = None;
             self.ended = Some(ended);
         }
-        if self.outbox.is_empty() && self.drive.is_some() {
-            Poll::Pending
-        } else {
-            Poll::Ready(())
-        }
+        if self.outbox.is_empty() && self.drive.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 
@@ -195,6 +165,7 @@ impl Call {
 struct Driver {
     agent: Rc<Inner>,
     slot: Slot,
+    tag: u32,
     input: Input,
     outbox: Rc<Outbox>,
     cancel: Cancel,
@@ -211,21 +182,14 @@ impl Drop for Driver {
 
 impl Driver {
     async fn drive(mut self) -> Ended {
-        let message_ids = self
-            .input
-            .messages
-            .iter()
-            .map(|message| message.id.clone())
-            .collect();
+        let message_ids = self.input.messages.iter().map(|message| message.id.clone()).collect();
         self.outbox.push(Event::CallStart { message_ids });
         let ended = self.stations().await.map(Rc::new);
         // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
         self.held = None;
         self.ticket = None;
         match &ended {
-            Ok(reply) => self.outbox.push(Event::CallEnd {
-                reply: Rc::clone(reply),
-            }),
+            Ok(reply) => self.outbox.push(Event::CallEnd { reply: Rc::clone(reply) }),
             Err(failed) => {
                 let error = SerializedError::new(&failed.error, failed.partial.clone());
                 self.outbox.push(Event::Error { error });
@@ -245,11 +209,7 @@ impl Driver {
         self.recover(&mut session).await?;
         let mut repeated = false;
         if self.input.named
-            && let Some(entry) = self
-                .agent
-                .sessions
-                .outcome(&session, &self.input.call_id)
-                .await?
+            && let Some(entry) = self.agent.sessions.outcome(&session, &self.input.call_id).await?
         {
             self.same_input(&entry)?;
             match self.seen_before(&session, &entry) {
@@ -265,18 +225,14 @@ impl Driver {
             return self.ended_before_acceptance();
         }
         self.accept(&mut session).await?;
-        let input = if repeated {
-            Vec::new()
-        } else {
-            self.input.messages.clone()
+        let input = if repeated { Vec::new() } else { self.input.messages.clone() };
+        let turn = Turn {
+            agent: &self.agent,
+            slot: &self.slot,
+            tag: self.tag,
+            outbox: &self.outbox,
+            cancel: &self.cancel,
         };
-        let turn = Turn::new(
-            &self.agent,
-            &self.slot,
-            &self.input.call_id,
-            &self.outbox,
-            &self.cancel,
-        );
         let spoken = turn.speak(&mut session, input).await;
         self.commit(session, spoken).await
     }
@@ -317,9 +273,7 @@ impl Driver {
     async fn accept(&self, session: &mut Session) -> Result<()> {
         for _ in 0..8 {
             if self.agent.sessions.accept(session, &self.input).await? {
-                self.outbox.push(Event::Accepted {
-                    messages: self.input.messages.clone(),
-                });
+                self.outbox.push(Event::Accepted { messages: self.input.messages.clone() });
                 return Ok(());
             }
             *session = self.agent.sessions.load(&self.slot, None).await?;
@@ -336,13 +290,7 @@ impl Driver {
         mut session: Session,
         spoken: Spoken,
     ) -> std::result::Result<Reply, Failed> {
-        let Spoken {
-            messages,
-            partial,
-            usage,
-            ended,
-            facts,
-        } = spoken;
+        let Spoken { messages, partial, usage, ended, facts } = spoken;
         if matches!(self.cancel.cause(), Some(Cause::Deleted)) {
             return Err(gone(&self.slot).into());
         }
@@ -365,30 +313,18 @@ impl Driver {
             (Ok(saved), Ok(reason)) => (saved, reason),
             (Ok(saved), Err(error)) => {
                 self.keep(session, saved.overtaken);
-                self.outbox.push(Event::Saved {
-                    version: saved.version,
-                    bytes: saved.bytes,
-                });
+                self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
                 return Err(Failed { error, partial });
             }
             (Err(unsaved), Ok(_)) => {
-                return Err(Failed {
-                    error: unsaved,
-                    partial: answer,
-                });
+                return Err(Failed { error: unsaved, partial: answer });
             }
             (Err(unsaved), Err(error)) => {
-                return Err(Failed {
-                    error: error.and_then(unsaved),
-                    partial,
-                });
+                return Err(Failed { error: error.and_then(unsaved), partial });
             }
         };
         self.keep(session, saved.overtaken);
-        self.outbox.push(Event::Saved {
-            version: saved.version,
-            bytes: saved.bytes,
-        });
+        self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
         let message = answer.unwrap_or_else(|| self.silence());
         let text = message.text();
         let call_id = self.input.call_id.as_str().into();
@@ -435,18 +371,11 @@ impl Driver {
     fn same_input(&self, entry: &Entry) -> Result<()> {
         let said =
             |message: &Rc<Message>| (message.role == Role::User).then(|| message.content.clone());
-        let stored = entry
-            .messages
-            .iter()
-            .filter_map(said)
-            .take(self.input.messages.len());
+        let stored = entry.messages.iter().filter_map(said).take(self.input.messages.len());
         if stored.eq(self.input.messages.iter().filter_map(said)) {
             return Ok(());
         }
-        let message = format!(
-            "call {:?} was made before with another input",
-            self.input.call_id
-        );
+        let message = format!("call {:?} was made before with another input", self.input.call_id);
         Err(Error::new(ErrorKind::InputInvalid, message)
             .hint("use a new callId for a new question"))
     }
@@ -459,16 +388,10 @@ impl Driver {
     ) -> Option<std::result::Result<Reply, Failed>> {
         let outcome = entry.outcome.as_ref()?;
         if let Some(code) = &outcome.code {
-            let kind = ErrorKind::ALL
-                .iter()
-                .copied()
-                .find(|kind| kind.code() == code);
+            let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.code() == code);
             let kind = kind.unwrap_or(ErrorKind::Internal);
             let error = Error::new(kind, outcome.message.clone().unwrap_or_default());
-            let failed = Failed {
-                error,
-                partial: answer_of(&entry.messages),
-            };
+            let failed = Failed { error, partial: answer_of(&entry.messages) };
             return (!kind.is_retryable()).then_some(Err(failed));
         }
         let message = answer_of(&entry.messages).unwrap_or_else(|| self.silence());
@@ -494,11 +417,7 @@ impl Driver {
     /// The answer of a call in which the model said nothing.
     fn silence(&self) -> Rc<Message> {
         let at = rfc3339(self.agent.host.now_ms());
-        Rc::new(stamped(
-            Message::draft(Role::Assistant, Vec::new()),
-            &self.agent,
-            &at,
-        ))
+        Rc::new(stamped(Message::draft(Role::Assistant, Vec::new()), &self.agent, &at))
     }
 }
 
@@ -523,11 +442,7 @@ fn gone(slot: &Slot) -> Error {
 
 /// The last thing the model said.
 fn answer_of(messages: &[Rc<Message>]) -> Option<Rc<Message>> {
-    messages
-        .iter()
-        .rev()
-        .find(|message| message.role == Role::Assistant)
-        .cloned()
+    messages.iter().rev().find(|message| message.role == Role::Assistant).cloned()
 }
 
 /// Reads a reason back from its word.

@@ -52,11 +52,7 @@ impl Cancel {
                 if state.cause.is_some() {
                     return Poll::Ready(());
                 }
-                if !state
-                    .wakers
-                    .iter()
-                    .any(|waker| waker.will_wake(context.waker()))
-                {
+                if !state.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
                     state.wakers.push(context.waker().clone());
                 }
                 Poll::Pending

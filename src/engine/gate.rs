@@ -40,16 +40,9 @@ impl Gate {
             *last
         };
         self.with(|queues| {
-            queues.entry(slot.clone()).or_default().push_back(Place {
-                number,
-                waker: None,
-            })
+            queues.entry(slot.clone()).or_default().push_back(Place { number, waker: None })
         });
-        Ticket {
-            gate: Rc::clone(self),
-            slot: slot.clone(),
-            number,
-        }
+        Ticket { gate: Rc::clone(self), slot: slot.clone(), number }
     }
 
     /// How many calls the slot has, the running one included.
@@ -83,10 +76,7 @@ impl Ticket {
         poll_fn(|context| {
             self.gate.with(|queues| {
                 let Some(queue) = queues.get_mut(&self.slot) else { return Poll::Ready(()) };
-                if queue
-                    .front()
-                    .is_none_or(|place| place.number == self.number)
-                {
+                if queue.front().is_none_or(|place| place.number == self.number) {
                     return Poll::Ready(());
                 }
                 if let Some(place) = queue.iter_mut().find(|place| place.number == self.number) {
@@ -102,18 +92,13 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let next = self.gate.with(|queues| {
             let queue = queues.get_mut(&self.slot)?;
-            let was_first = queue
-                .front()
-                .is_some_and(|place| place.number == self.number);
+            let was_first = queue.front().is_some_and(|place| place.number == self.number);
             queue.retain(|place| place.number != self.number);
             if queue.is_empty() {
                 queues.remove(&self.slot);
                 return None;
             }
-            queue
-                .front_mut()
-                .filter(|_| was_first)
-                .and_then(|place| place.waker.take())
+            queue.front_mut().filter(|_| was_first).and_then(|place| place.waker.take())
         });
         if let Some(waker) = next {
             waker.wake();

@@ -63,12 +63,8 @@ impl Agent {
         lock: Option<Rc<dyn Lock>>,
         tools: Registry,
     ) -> Agent {
-        let sessions = Sessions::new(
-            &options.name,
-            store,
-            Rc::clone(&host),
-            options.timeouts.store,
-        );
+        let sessions =
+            Sessions::new(&options.name, store, Rc::clone(&host), options.timeouts.store);
         let cache = RefCell::new(Cache::new(options.cache));
         Agent(Rc::new(Inner {
             options,
@@ -141,16 +137,8 @@ impl Agent {
 
     /// Deletes a session. Its running call ends without being saved, its waiting calls end with NO_SUCH_SESSION.
     pub async fn delete_session(&self, slot: &Slot) -> Result<()> {
-        let cancels = self
-            .0
-            .cancels
-            .borrow()
-            .get(slot)
-            .cloned()
-            .unwrap_or_default();
-        cancels
-            .iter()
-            .for_each(|(_, cancel)| cancel.ask(Cause::Deleted));
+        let cancels = self.0.cancels.borrow().get(slot).cloned().unwrap_or_default();
+        cancels.iter().for_each(|(_, cancel)| cancel.ask(Cause::Deleted));
         let ticket = self.0.gate.enter(slot);
         ticket.admitted().await;
         let _held = self.0.hold(slot).await?;
@@ -183,11 +171,7 @@ impl Inner {
     fn register(&self, slot: &Slot, cancel: &Cancel) -> u64 {
         let number = self.n_calls.get() + 1;
         self.n_calls.set(number);
-        self.cancels
-            .borrow_mut()
-            .entry(slot.clone())
-            .or_default()
-            .push((number, cancel.clone()));
+        self.cancels.borrow_mut().entry(slot.clone()).or_default().push((number, cancel.clone()));
         number
     }
 

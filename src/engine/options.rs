@@ -31,13 +31,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Timeouts {
-            model: 120_000,
-            idle: 60_000,
-            tool: 120_000,
-            store: 10_000,
-            lock: 60_000,
-        }
+        Timeouts { model: 120_000, idle: 60_000, tool: 120_000, store: 10_000, lock: 60_000 }
     }
 }
 
@@ -97,14 +91,7 @@ pub struct Builder {
 impl Builder {
     /// An agent of these options that still wants a model, a store and a host.
     pub fn new(options: Options) -> Builder {
-        Builder {
-            options,
-            model: None,
-            store: None,
-            host: None,
-            lock: None,
-            tools: Vec::new(),
-        }
+        Builder { options, model: None, store: None, host: None, lock: None, tools: Vec::new() }
     }
 
     /// Who answers.
@@ -170,13 +157,6 @@ impl Builder {
             );
         }
         let tools = Registry::new(self.tools)?;
-        Ok(Agent::assemble(
-            self.options,
-            model,
-            store,
-            host,
-            self.lock,
-            tools,
-        ))
+        Ok(Agent::assemble(self.options, model, store, host, self.lock, tools))
     }
 }

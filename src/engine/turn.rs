@@ -36,11 +36,11 @@ pub(super) struct Spoken {
 
 /// One call's conversation with its model.
 pub(super) struct Turn<'a> {
-    agent: &'a Inner,
-    slot: &'a Slot,
-    call_id: &'a str,
-    outbox: &'a Outbox,
-    cancel: &'a Cancel,
+    pub(super) agent: &'a Inner,
+    pub(super) slot: &'a Slot,
+    pub(super) tag: u32,
+    pub(super) outbox: &'a Outbox,
+    pub(super) cancel: &'a Cancel,
 }
 
 /// What came of asking the model.
@@ -50,23 +50,7 @@ enum Asked {
     Failed(Error, Option<Message>),
 }
 
-impl<'a> Turn<'a> {
-    pub(super) fn new(
-        agent: &'a Inner,
-        slot: &'a Slot,
-        call_id: &'a str,
-        outbox: &'a Outbox,
-        cancel: &'a Cancel,
-    ) -> Turn<'a> {
-        Turn {
-            agent,
-            slot,
-            call_id,
-            outbox,
-            cancel,
-        }
-    }
-
+impl Turn<'_> {
     /// Runs to the end. New messages go to the session's context, and all of them into the answer.
     pub(super) async fn speak(&self, session: &mut Session, input: Vec<Rc<Message>>) -> Spoken {
         let first = session.context.len();
@@ -79,22 +63,19 @@ impl<'a> Turn<'a> {
             match run.next() {
                 Step::Done(reason) => break reason,
                 _ if self.cancel.cause().is_some() => run.interrupted(None),
-                Step::CallModel(asking) => match self
-                    .ask(&session.context, asking, run.iteration() + 1)
-                    .await
-                {
-                    Asked::Replied(reply) => run.replied(reply),
-                    Asked::Stopped(said) => run.interrupted(said),
-                    Asked::Failed(why, said) => {
-                        error = Some(why);
-                        run.failed(said);
+                Step::CallModel(asking) => {
+                    match self.ask(session, asking, run.iteration() + 1).await {
+                        Asked::Replied(reply) => run.replied(reply),
+                        Asked::Stopped(said) => run.interrupted(said),
+                        Asked::Failed(why, said) => {
+                            error = Some(why);
+                            run.failed(said);
+                        }
                     }
-                },
+                }
                 Step::CallTools(calls) => {
                     let (results, stopped) = self.run_tools(&calls).await;
-                    results
-                        .into_iter()
-                        .for_each(|result| run.tool_returned(result));
+                    results.into_iter().for_each(|result| run.tool_returned(result));
                     if stopped {
                         run.interrupted(None);
                     }
@@ -102,14 +83,9 @@ impl<'a> Turn<'a> {
             }
             self.append(session, run.take_messages());
             let new = session.context.get(known..).unwrap_or_default();
-            new.iter()
-                .filter_map(|message| message.usage.as_ref())
-                .for_each(|one| usage.add(one));
+            new.iter().filter_map(|message| message.usage.as_ref()).for_each(|one| usage.add(one));
             if error.is_some() {
-                partial = new
-                    .iter()
-                    .find(|message| message.role == Role::Assistant)
-                    .cloned();
+                partial = new.iter().find(|message| message.role == Role::Assistant).cloned();
             }
         };
         let ended = match (error, self.cancel.cause()) {
@@ -130,13 +106,7 @@ impl<'a> Turn<'a> {
             (None, _) => Ok(reason),
         };
         let messages = session.context.get(first..).unwrap_or_default().to_vec();
-        Spoken {
-            messages,
-            partial,
-            usage,
-            ended,
-            facts: session.facts(),
-        }
+        Spoken { messages, partial, usage, ended, facts: session.facts() }
     }
 
     /// Stamps messages and appends them; calls that have their result are finished.
@@ -144,41 +114,33 @@ impl<'a> Turn<'a> {
         let at = rfc3339(self.agent.host.now_ms());
         for message in messages {
             let answers = message.role == Role::Tool;
-            session
-                .context
-                .push(Rc::new(stamped(message, self.agent, &at)));
-            let asker = session
-                .context
-                .iter_mut()
-                .rev()
-                .find(|message| message.role == Role::Assistant);
-            if let Some(asker) = asker.filter(|_| answers) {
+            session.context.push(Rc::new(stamped(message, self.agent, &at)));
+            if !answers {
+                continue;
+            }
+            let is_asker = |message: &Rc<Message>| message.role == Role::Assistant;
+            if let Some(index) = session.context.iter().rposition(is_asker)
+                && let Some(asker) = session.context.get_mut(index)
+            {
                 run::finish_calls(Rc::make_mut(asker));
+                session.lineage.changed(index);
             }
         }
     }
 
     /// Asks the model, again where the failure is a passing one and nothing of an answer was seen.
-    async fn ask(&self, context: &[Rc<Message>], asking: Asking, iteration: u32) -> Asked {
+    async fn ask(&self, session: &Session, asking: Asking, iteration: u32) -> Asked {
         let mut attempt = 1;
         loop {
             let model = self.agent.model.id().to_owned();
             self.outbox.push(Event::ModelStart { iteration, model });
-            let asked = self.ask_once(context, asking, iteration).await;
+            let asked = self.ask_once(session, asking, iteration).await;
             let Asked::Failed(error, None) = asked else { return asked };
-            let wait = retry::wait_ms(
-                self.agent.options.retries,
-                attempt,
-                error.kind(),
-                self.chance(),
-            );
+            let wait =
+                retry::wait_ms(self.agent.options.retries, attempt, error.kind(), self.chance());
             let Some(wait_ms) = wait else { return Asked::Failed(error, None) };
             attempt += 1;
-            self.outbox.push(Event::Retry {
-                attempt,
-                wait_ms,
-                code: error.kind().code(),
-            });
+            self.outbox.push(Event::Retry { attempt, wait_ms, code: error.kind().code() });
             if let Either::First(()) =
                 race(self.cancel.asked(), self.agent.host.sleep(wait_ms)).await
             {
@@ -187,10 +149,10 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn ask_once(&self, context: &[Rc<Message>], asking: Asking, iteration: u32) -> Asked {
+    async fn ask_once(&self, session: &Session, asking: Asking, iteration: u32) -> Asked {
         let started = self.agent.host.now_ms();
         let mut assembly = Assembly::new(crate::store::id::mint(&*self.agent.host));
-        let received = self.receive(context, asking, &mut assembly).await;
+        let received = self.receive(session, asking, &mut assembly).await;
         let visible = assembly.is_visible();
         let mut events = Vec::new();
         let seconds = (self.agent.host.now_ms() - started) / 1_000.0;
@@ -202,11 +164,7 @@ impl<'a> Turn<'a> {
             Err(_) => "error",
         };
         let usage = reply.message.usage.clone().unwrap_or_default();
-        self.outbox.push(Event::ModelEnd {
-            iteration,
-            usage,
-            finish: finish.to_owned(),
-        });
+        self.outbox.push(Event::ModelEnd { iteration, usage, finish: finish.to_owned() });
         match received {
             Ok(Either::First(())) => Asked::Stopped(Some(reply.message).filter(|_| visible)),
             Ok(Either::Second(())) => Asked::Replied(reply),
@@ -217,7 +175,7 @@ impl<'a> Turn<'a> {
     /// Receives an answer; the first is a wish to stop.
     async fn receive(
         &self,
-        context: &[Rc<Message>],
+        session: &Session,
         asking: Asking,
         assembly: &mut Assembly,
     ) -> Result<Either<(), ()>> {
@@ -228,15 +186,14 @@ impl<'a> Turn<'a> {
         };
         let request = Request {
             slot: self.slot,
-            call_id: self.call_id,
+            tag: self.tag,
             system: &self.agent.options.system_prompt,
-            messages: context,
+            messages: &session.context,
+            lineage: &session.lineage,
             tools,
             generate: &self.agent.options.generate,
         };
-        let asked = self
-            .unless_stopped(timeouts.model, self.agent.model.ask(request))
-            .await?;
+        let asked = self.unless_stopped(timeouts.model, self.agent.model.ask(request)).await?;
         let Either::Second(mut deltas) = asked else { return Ok(Either::First(())) };
         let mut patience = timeouts.model;
         loop {
@@ -247,9 +204,7 @@ impl<'a> Turn<'a> {
             }
             patience = timeouts.idle;
             let mut events = Vec::new();
-            arrived
-                .into_iter()
-                .for_each(|delta| assembly.push(delta, &mut events));
+            arrived.into_iter().for_each(|delta| assembly.push(delta, &mut events));
             events.into_iter().for_each(|event| self.outbox.push(event));
             self.breathe().await;
         }
@@ -291,19 +246,13 @@ impl<'a> Turn<'a> {
         let mut rest = calls;
         while let Some(first) = rest.first() {
             let is_parallel = |call: &&ToolUse| {
-                self.agent
-                    .tools
-                    .find(&call.name)
-                    .is_none_or(|tool| tool.spec().parallel)
+                self.agent.tools.find(&call.name).is_none_or(|tool| tool.spec().parallel)
             };
             let n_together = rest.iter().take_while(is_parallel).count().max(1);
-            let (together, later) = rest
-                .split_at_checked(n_together)
-                .unwrap_or((std::slice::from_ref(first), &[]));
-            let running = together
-                .iter()
-                .map(|call| Box::pin(self.run_tool(call)) as Local<'_, _>)
-                .collect();
+            let (together, later) =
+                rest.split_at_checked(n_together).unwrap_or((std::slice::from_ref(first), &[]));
+            let running =
+                together.iter().map(|call| Box::pin(self.run_tool(call)) as Local<'_, _>).collect();
             results.extend(join_all(running).await.into_iter().flatten());
             rest = later;
             if self.cancel.cause().is_some() {
@@ -316,10 +265,8 @@ impl<'a> Turn<'a> {
     /// Runs one tool; `None` if the call was stopped meanwhile.
     async fn run_tool(&self, call: &ToolUse) -> Option<ToolResult> {
         let (tool_call_id, name) = (call.id.clone(), call.name.clone());
-        self.outbox.push(Event::ToolStart {
-            tool_call_id: tool_call_id.clone(),
-            name: name.clone(),
-        });
+        self.outbox
+            .push(Event::ToolStart { tool_call_id: tool_call_id.clone(), name: name.clone() });
         let outcome = match race(self.cancel.asked(), self.execute(call)).await {
             Either::First(()) => None,
             Either::Second(result) => Some(result),
@@ -328,25 +275,15 @@ impl<'a> Turn<'a> {
             Some(result) => (result.state, result.output.clone()),
             None => (ResultState::Interrupted, Vec::new()),
         };
-        self.outbox.push(Event::ToolEnd {
-            tool_call_id,
-            name,
-            state,
-            output,
-        });
+        self.outbox.push(Event::ToolEnd { tool_call_id, name, state, output });
         outcome
     }
 
     /// Whatever goes wrong in a tool is a result that the model can read.
     async fn execute(&self, call: &ToolUse) -> ToolResult {
         let Some(tool) = self.agent.tools.find(&call.name) else {
-            let names: Vec<_> = self
-                .agent
-                .tools
-                .specs()
-                .iter()
-                .map(|spec| spec.name.as_str())
-                .collect();
+            let names: Vec<_> =
+                self.agent.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
             let text = format!(
                 "There is no tool named {:?}. The tools are: {}.",
                 call.name,
@@ -354,21 +291,11 @@ impl<'a> Turn<'a> {
             );
             return ToolResult::new(call, ResultState::Error, text);
         };
-        let ms = tool
-            .spec()
-            .timeout_ms
-            .unwrap_or(self.agent.options.timeouts.tool);
-        let run = ToolRun {
-            slot: self.slot,
-            call_id: self.call_id,
-            tool_call_id: &call.id,
-            input: &call.input,
-        };
+        let ms = tool.spec().timeout_ms.unwrap_or(self.agent.options.timeouts.tool);
+        let run =
+            ToolRun { slot: self.slot, tag: self.tag, tool_call_id: &call.id, input: &call.input };
         match within(ms, tool.call(run), self.agent.host.sleep(ms)).await {
-            Ok(output) => ToolResult {
-                output,
-                ..ToolResult::new(call, ResultState::Success, "")
-            },
+            Ok(output) => ToolResult { output, ..ToolResult::new(call, ResultState::Success, "") },
             Err(error) => ToolResult::new(call, ResultState::Error, error.message()),
         }
     }

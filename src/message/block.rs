@@ -145,11 +145,7 @@ words! {
 
 /// Where the bytes of a file are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(
-    tag = "type",
-    rename_all = "lowercase",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum Source {
     /// At an address.
     Url {
@@ -171,11 +167,7 @@ pub enum Source {
 impl Block {
     /// A block of words.
     pub fn text(text: impl Into<String>) -> Block {
-        Block::Text {
-            text: text.into(),
-            provider: None,
-            rest: Object::new(),
-        }
+        Block::Text { text: text.into(), provider: None, rest: Object::new() }
     }
 
     /// Reads a block; one of an unknown type is kept as it is.
@@ -212,14 +204,8 @@ impl Block {
             Block::Thinking { thinking, .. } => thinking.len(),
             Block::ToolUse(_) | Block::Other(_) => 512,
             Block::ToolResult(result) => result.output.iter().map(Block::weight).sum(),
-            Block::Media {
-                source: Source::Url { url, .. },
-                ..
-            } => url.len(),
-            Block::Media {
-                source: Source::Base64 { data, .. },
-                ..
-            } => data.len(),
+            Block::Media { source: Source::Url { url, .. }, .. } => url.len(),
+            Block::Media { source: Source::Base64 { data, .. }, .. } => data.len(),
         };
         std::mem::size_of::<Block>() + words
     }
@@ -247,9 +233,7 @@ impl ToolUse {
             id: fields.required("id", json::text)?,
             name: fields.required("name", json::text)?,
             input: fields.or_default("input", json::any)?,
-            state: fields
-                .optional("state", CallState::from_json)?
-                .unwrap_or(CallState::Pending),
+            state: fields.optional("state", CallState::from_json)?.unwrap_or(CallState::Pending),
             provider: fields.optional("provider", json::any)?,
             rest: fields.rest(&["type", "id", "name", "input", "state", "provider"]),
         })

@@ -67,15 +67,8 @@ impl Finish {
     }
 
     fn from_json(value: &Value) -> Read<Finish> {
-        let all = [
-            Finish::Stop,
-            Finish::ToolCalls,
-            Finish::Length,
-            Finish::Filter,
-        ];
-        let found = all
-            .into_iter()
-            .find(|finish| Some(finish.word()) == value.as_str());
+        let all = [Finish::Stop, Finish::ToolCalls, Finish::Length, Finish::Filter];
+        let found = all.into_iter().find(|finish| Some(finish.word()) == value.as_str());
         found.ok_or_else(|| Misread::new("stop, tool-calls, length or filter"))
     }
 }
@@ -98,21 +91,14 @@ impl Delta {
                 provider: fields.optional("provider", json::any)?,
             }),
             "usage" => fields.required("usage", usage),
-            "finish" => fields
-                .required("reason", Finish::from_json)
-                .map(Delta::Finish),
-            _ => Err(Misread::new(
-                "a delta of type text, thinking, tool-call, usage or finish",
-            )),
+            "finish" => fields.required("reason", Finish::from_json).map(Delta::Finish),
+            _ => Err(Misread::new("a delta of type text, thinking, tool-call, usage or finish")),
         }
     }
 
     /// Whether the reader of a stream sees something of it.
     pub fn is_visible(&self) -> bool {
-        matches!(
-            self,
-            Delta::Text(_) | Delta::Thinking { .. } | Delta::ToolCall { .. }
-        )
+        matches!(self, Delta::Text(_) | Delta::Thinking { .. } | Delta::ToolCall { .. })
     }
 }
 

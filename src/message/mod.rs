@@ -146,10 +146,7 @@ impl Message {
             return Ok(Message::draft(Role::User, vec![Block::text(text)]));
         }
         let fields = Fields::of(value)?;
-        if !matches!(
-            fields.optional("role", Role::from_json)?,
-            None | Some(Role::User)
-        ) {
+        if !matches!(fields.optional("role", Role::from_json)?, None | Some(Role::User)) {
             return Err(Misread::new("a message of the user"));
         }
         Ok(Message {

@@ -21,18 +21,9 @@ const WISHES: &[(&[&str], &[&str])] = &[
         &["what time", "the time", "what date", "what day", "clock"],
         &["clock", "time", "date", "now"],
     ),
-    (
-        &["remember", "note that"],
-        &["memory_save", "remember", "save_note", "save"],
-    ),
-    (
-        &["recall", "what do you know"],
-        &["memory_search", "recall"],
-    ),
-    (
-        &["list files", "list the files", "which files"],
-        &["list_files", "ls", "files"],
-    ),
+    (&["remember", "note that"], &["memory_save", "remember", "save_note", "save"]),
+    (&["recall", "what do you know"], &["memory_search", "recall"]),
+    (&["list files", "list the files", "which files"], &["list_files", "ls", "files"]),
     (&["read file", "read the file"], &["read_file"]),
     (&["search for", "look for"], &["session_search", "search"]),
     (
@@ -74,10 +65,8 @@ impl Model for DemoModel {
     }
 
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
-        let answer = Speaking {
-            model: self,
-            deltas: answer(request.messages, request.tools).into(),
-        };
+        let answer =
+            Speaking { model: self, deltas: answer(request.messages, request.tools).into() };
         Box::pin(ready(Ok(Box::new(answer) as Box<dyn Deltas>)))
     }
 }
@@ -105,12 +94,8 @@ pub fn answer(messages: &[Rc<Message>], tools: &[Rc<ToolSpec>]) -> Vec<Delta> {
         return say(&retell(&results));
     }
     let is_question = |message: &&Rc<Message>| message.role == Role::User && message.name.is_none();
-    let question = messages
-        .iter()
-        .rev()
-        .find(is_question)
-        .map(|message| message.text())
-        .unwrap_or_default();
+    let question =
+        messages.iter().rev().find(is_question).map(|message| message.text()).unwrap_or_default();
     let n_questions = messages.iter().filter(is_question).count();
     let asked = question.to_lowercase();
     if let Some((name, input)) = wished_tool(&question, &asked, tools) {
@@ -126,10 +111,7 @@ pub fn answer(messages: &[Rc<Message>], tools: &[Rc<ToolSpec>]) -> Vec<Delta> {
 }
 
 fn chat(question: &str, n_questions: usize, tools: &[Rc<ToolSpec>]) -> String {
-    let names: Vec<String> = tools
-        .iter()
-        .map(|tool| format!("`{}`", tool.name))
-        .collect();
+    let names: Vec<String> = tools.iter().map(|tool| format!("`{}`", tool.name)).collect();
     let able = match names.as_slice() {
         [] => "I have no tools here".to_owned(),
         names => format!("My tools here are {}", names.join(", ")),
@@ -149,12 +131,8 @@ fn chat(question: &str, n_questions: usize, tools: &[Rc<ToolSpec>]) -> String {
 }
 
 fn say(text: &str) -> Vec<Delta> {
-    let words = text
-        .split_inclusive([' ', '\n'])
-        .map(|word| Delta::Text(word.to_owned()));
-    words
-        .chain([usage(text), Delta::Finish(Finish::Stop)])
-        .collect()
+    let words = text.split_inclusive([' ', '\n']).map(|word| Delta::Text(word.to_owned()));
+    words.chain([usage(text), Delta::Finish(Finish::Stop)]).collect()
 }
 
 fn think(question: &str) -> Vec<Delta> {
@@ -163,10 +141,7 @@ fn think(question: &str) -> Vec<Delta> {
          is kept apart from an answer."
     );
     let words = thought.split_inclusive(' ');
-    let thoughts = words.map(|word| Delta::Thinking {
-        text: word.to_owned(),
-        signature: None,
-    });
+    let thoughts = words.map(|word| Delta::Thinking { text: word.to_owned(), signature: None });
     thoughts.chain(say("I have thought about it. As a demo model I have no opinion, but you can open my thoughts above.")).collect()
 }
 
@@ -182,19 +157,12 @@ fn call(name: &str, input: &Value) -> Vec<Delta> {
 }
 
 fn usage(text: &str) -> Delta {
-    Delta::Usage {
-        input: None,
-        output: Some(text.split_whitespace().count() as u64),
-        cached: None,
-    }
+    Delta::Usage { input: None, output: Some(text.split_whitespace().count() as u64), cached: None }
 }
 
 /// The results that the model has not spoken about yet.
 fn results_at_the_end(messages: &[Rc<Message>]) -> Vec<&ToolResult> {
-    let at_the_end = messages
-        .iter()
-        .rev()
-        .take_while(|message| message.role == Role::Tool);
+    let at_the_end = messages.iter().rev().take_while(|message| message.role == Role::Tool);
     let blocks = at_the_end.flat_map(|message| message.content.iter().rev());
     let mut results: Vec<_> = blocks
         .filter_map(|block| match block {
@@ -213,10 +181,7 @@ fn retell(results: &[&ToolResult]) -> String {
             crate::message::ResultState::Success => {
                 format!("The tool `{}` answered: {text}", result.name)
             }
-            _ => format!(
-                "The tool `{}` failed, and I can read why: {text}",
-                result.name
-            ),
+            _ => format!("The tool `{}` failed, and I can read why: {text}", result.name),
         }
     });
     sentences.collect::<Vec<_>>().join("\n\n")
@@ -231,18 +196,13 @@ fn wished_tool(question: &str, asked: &str, tools: &[Rc<ToolSpec>]) -> Option<(S
             .map_or("no_such_tool", |tool| &tool.name);
         return Some((name.to_owned(), Value::Object(Map::new())));
     }
-    let by_wish = WISHES
-        .iter()
-        .filter(|(wishes, _)| wishes.iter().any(|wish| asked.contains(wish)));
+    let by_wish =
+        WISHES.iter().filter(|(wishes, _)| wishes.iter().any(|wish| asked.contains(wish)));
     let mut names = by_wish.flat_map(|(_, names)| names.iter());
     let wished = names.find_map(|name| tools.iter().find(|tool| tool.name == *name));
     let named = || {
-        let rest = asked
-            .strip_prefix("use ")
-            .or_else(|| asked.strip_prefix("call "))?;
-        tools
-            .iter()
-            .find(|tool| rest.starts_with(&tool.name.to_lowercase()))
+        let rest = asked.strip_prefix("use ").or_else(|| asked.strip_prefix("call "))?;
+        tools.iter().find(|tool| rest.starts_with(&tool.name.to_lowercase()))
     };
     let tool = wished.or_else(named)?;
     Some((tool.name.clone(), arguments(question, tool)))
@@ -259,18 +219,12 @@ fn arguments(question: &str, tool: &ToolSpec) -> Value {
     let pieces = question.split(|letter| !is_digit(letter));
     let mut numbers = pieces.filter_map(|piece| piece.trim_matches('.').parse::<f64>().ok());
     let topic = question.split_once(' ').map_or(question, |(_, rest)| rest);
-    let required = tool
-        .input_schema
-        .get("required")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let required =
+        tool.input_schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut input = Map::new();
     for name in required.iter().filter_map(Value::as_str) {
-        let kind = tool
-            .input_schema
-            .pointer(&format!("/properties/{name}/type"))
-            .and_then(Value::as_str);
+        let kind =
+            tool.input_schema.pointer(&format!("/properties/{name}/type")).and_then(Value::as_str);
         let value = match kind {
             Some("number" | "integer") => numbers.next().map_or(Value::from(1), whole_or_not),
             Some("boolean") => Value::Bool(true),

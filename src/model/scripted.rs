@@ -40,21 +40,14 @@ impl Line {
     /// An answer that asks for tools, by id, name and input.
     pub fn calls_all(calls: &[(&str, &str, Value)]) -> Line {
         let fragments =
-            calls
-                .iter()
-                .enumerate()
-                .map(|(index, (id, name, input))| Delta::ToolCall {
-                    index: index as u64,
-                    id: Some((*id).to_owned()),
-                    name: Some((*name).to_owned()),
-                    arguments: input.to_string(),
-                    provider: None,
-                });
-        Line::Sends(
-            fragments
-                .chain([Delta::Finish(Finish::ToolCalls)])
-                .collect(),
-        )
+            calls.iter().enumerate().map(|(index, (id, name, input))| Delta::ToolCall {
+                index: index as u64,
+                id: Some((*id).to_owned()),
+                name: Some((*name).to_owned()),
+                arguments: input.to_string(),
+                provider: None,
+            });
+        Line::Sends(fragments.chain([Delta::Finish(Finish::ToolCalls)]).collect())
     }
 
     /// No answer at all, but an error.
@@ -65,9 +58,7 @@ impl Line {
 
 /// Words as a model streams them.
 pub fn words(text: &str) -> Vec<Delta> {
-    text.split_inclusive(' ')
-        .map(|word| Delta::Text(word.to_owned()))
-        .collect()
+    text.split_inclusive(' ').map(|word| Delta::Text(word.to_owned())).collect()
 }
 
 /// A model that follows a script.
@@ -105,9 +96,10 @@ impl Model for ScriptedModel {
         self.requests.borrow_mut().push(request.messages.to_vec());
         let line = self.lines.borrow_mut().pop_front();
         let answer = line.map(|line| Box::new(Reading(line)) as Box<dyn Deltas>);
-        Box::pin(ready(answer.ok_or_else(|| {
-            Error::new(ErrorKind::ModelFailed, "the script has no more lines")
-        })))
+        Box::pin(ready(
+            answer
+                .ok_or_else(|| Error::new(ErrorKind::ModelFailed, "the script has no more lines")),
+        ))
     }
 }
 

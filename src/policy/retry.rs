@@ -15,11 +15,7 @@ pub struct Retries {
 
 impl Default for Retries {
     fn default() -> Self {
-        Retries {
-            attempts: 3,
-            initial_ms: 1_000,
-            max_ms: 30_000,
-        }
+        Retries { attempts: 3, initial_ms: 1_000, max_ms: 30_000 }
     }
 }
 
@@ -39,9 +35,7 @@ pub fn wait_ms(retries: Retries, attempt: u32, kind: ErrorKind, chance: f64) -> 
     if !passing || attempt >= retries.attempts {
         return None;
     }
-    let doubled = retries
-        .initial_ms
-        .saturating_mul(1 << attempt.saturating_sub(1).min(20));
+    let doubled = retries.initial_ms.saturating_mul(1 << attempt.saturating_sub(1).min(20));
     let longest = doubled.min(retries.max_ms);
     Some(longest / 2 + (longest as f64 / 2.0 * chance) as u64)
 }

@@ -71,13 +71,7 @@ enum Stage {
 impl Run {
     /// A run that asks the model at most `limit` times before it closes.
     pub fn new(limit: u32) -> Run {
-        Run {
-            limit: limit.max(1),
-            iteration: 0,
-            blanks: 0,
-            stage: Stage::Model,
-            out: Vec::new(),
-        }
+        Run { limit: limit.max(1), iteration: 0, blanks: 0, stage: Stage::Model, out: Vec::new() }
     }
 
     /// What to do next. Asking twice answers the same.
@@ -107,11 +101,7 @@ impl Run {
     pub fn replied(&mut self, reply: Reply) {
         let closing = self.iteration >= self.limit;
         self.iteration += 1;
-        let Reply {
-            message,
-            finish,
-            unreadable,
-        } = reply;
+        let Reply { message, finish, unreadable } = reply;
         let calls: Vec<ToolUse> = message.tool_uses().cloned().collect();
         if calls.is_empty() {
             return self.spoke(message, finish, closing);
@@ -122,31 +112,23 @@ impl Run {
             (false, _) => None,
         };
         let results = calls.into_iter().map(|call| {
-            let complaint = unreadable
-                .iter()
-                .find(|(id, _)| *id == call.id)
-                .map(|(_, why)| why.as_str());
-            let refused = refusal
-                .or(complaint)
-                .map(|why| ToolResult::new(&call, ResultState::Error, why));
+            let complaint =
+                unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| why.as_str());
+            let refused =
+                refusal.or(complaint).map(|why| ToolResult::new(&call, ResultState::Error, why));
             (call, refused)
         });
         let results = results.collect();
         self.out.push(message);
         self.stage = Stage::Tools(results);
-        self.settle(if closing {
-            Stage::Done(Reason::MaxIterations)
-        } else {
-            Stage::Model
-        });
+        self.settle(if closing { Stage::Done(Reason::MaxIterations) } else { Stage::Model });
     }
 
     /// A tool has ended. A result that nobody waits for is dropped.
     pub fn tool_returned(&mut self, result: ToolResult) {
         if let Stage::Tools(open) = &mut self.stage {
-            let place = open
-                .iter_mut()
-                .find(|(call, known)| call.id == result.id && known.is_none());
+            let place =
+                open.iter_mut().find(|(call, known)| call.id == result.id && known.is_none());
             if let Some((_, known)) = place {
                 *known = Some(result);
             }
@@ -190,9 +172,7 @@ impl Run {
         if open.iter().any(|(_, result)| result.is_none()) {
             return;
         }
-        let results = std::mem::take(open)
-            .into_iter()
-            .filter_map(|(_, result)| result);
+        let results = std::mem::take(open).into_iter().filter_map(|(_, result)| result);
         self.out.extend(
             results.map(|result| Message::draft(Role::Tool, vec![Block::ToolResult(result)])),
         );
@@ -208,9 +188,8 @@ impl Run {
             }
         }
         self.settle(Stage::Done(reason));
-        if let Some(partial) = partial
-            .map(without_calls)
-            .filter(|message| !message.content.is_empty())
+        if let Some(partial) =
+            partial.map(without_calls).filter(|message| !message.content.is_empty())
         {
             self.out.push(partial);
         }
@@ -220,9 +199,7 @@ impl Run {
 
 /// A half-received tool call is not a call.
 fn without_calls(mut message: Message) -> Message {
-    message
-        .content
-        .retain(|block| !matches!(block, Block::ToolUse(_)));
+    message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
     message
 }
 

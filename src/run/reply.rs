@@ -31,17 +31,8 @@ pub struct Assembly {
 
 #[derive(Debug)]
 enum Part {
-    Text {
-        id: String,
-        text: String,
-        open: bool,
-    },
-    Thinking {
-        id: String,
-        text: String,
-        signature: Option<String>,
-        open: bool,
-    },
+    Text { id: String, text: String, open: bool },
+    Thinking { id: String, text: String, signature: Option<String>, open: bool },
     Call(Call),
 }
 
@@ -60,12 +51,7 @@ struct Call {
 impl Assembly {
     /// An answer that will be the message of this id.
     pub fn new(message_id: String) -> Assembly {
-        Assembly {
-            message_id,
-            parts: Vec::new(),
-            usage: Usage::default(),
-            finish: None,
-        }
+        Assembly { message_id, parts: Vec::new(), usage: Usage::default(), finish: None }
     }
 
     /// Takes one delta and says what an observer sees of it.
@@ -74,11 +60,7 @@ impl Assembly {
             Delta::Text(delta) => self.text(delta, events),
             Delta::Thinking { text, signature } => self.thinking(text, signature, events),
             Delta::ToolCall { .. } => self.call(delta, events),
-            Delta::Usage {
-                input,
-                output,
-                cached,
-            } => {
+            Delta::Usage { input, output, cached } => {
                 let usage = &mut self.usage;
                 usage.input_tokens = input.unwrap_or(usage.input_tokens);
                 usage.output_tokens = output.unwrap_or(usage.output_tokens);
@@ -107,48 +89,28 @@ impl Assembly {
         for part in self.parts {
             content.extend(part.into_block(&mut unreadable, events));
         }
-        let asked = content
-            .iter()
-            .any(|block| matches!(block, Block::ToolUse(_)));
-        let finish = self.finish.unwrap_or(if asked {
-            Finish::ToolCalls
-        } else {
-            Finish::Stop
-        });
+        let asked = content.iter().any(|block| matches!(block, Block::ToolUse(_)));
+        let finish = self.finish.unwrap_or(if asked { Finish::ToolCalls } else { Finish::Stop });
         let message = Message {
             id: self.message_id,
             usage: Some(self.usage),
             ..Message::draft(Role::Assistant, content)
         };
-        Reply {
-            message,
-            finish,
-            unreadable,
-        }
+        Reply { message, finish, unreadable }
     }
 
     fn text(&mut self, delta: String, events: &mut Vec<Event>) {
         if !matches!(self.parts.last(), Some(Part::Text { open: true, .. })) {
             self.close_all(events);
             let id = format!("{}.{}", self.message_id, self.parts.len());
-            events.push(Event::TextStart {
-                id: id.clone(),
-                message_id: self.message_id.clone(),
-            });
-            self.parts.push(Part::Text {
-                id,
-                text: String::new(),
-                open: true,
-            });
+            events.push(Event::TextStart { id: id.clone(), message_id: self.message_id.clone() });
+            self.parts.push(Part::Text { id, text: String::new(), open: true });
         }
         if let Some(Part::Text { id, text, .. }) =
             self.parts.last_mut().filter(|_| !delta.is_empty())
         {
             text.push_str(&delta);
-            events.push(Event::TextDelta {
-                id: id.clone(),
-                delta,
-            });
+            events.push(Event::TextDelta { id: id.clone(), delta });
         }
     }
 
@@ -156,10 +118,8 @@ impl Assembly {
         if !matches!(self.parts.last(), Some(Part::Thinking { open: true, .. })) {
             self.close_all(events);
             let id = format!("{}.{}", self.message_id, self.parts.len());
-            events.push(Event::ThinkingStart {
-                id: id.clone(),
-                message_id: self.message_id.clone(),
-            });
+            events
+                .push(Event::ThinkingStart { id: id.clone(), message_id: self.message_id.clone() });
             self.parts.push(Part::Thinking {
                 id,
                 text: String::new(),
@@ -167,34 +127,18 @@ impl Assembly {
                 open: true,
             });
         }
-        if let Some(Part::Thinking {
-            id,
-            text,
-            signature,
-            ..
-        }) = self.parts.last_mut()
-        {
+        if let Some(Part::Thinking { id, text, signature, .. }) = self.parts.last_mut() {
             text.push_str(&delta);
             *signature = proof.or(signature.take());
             if !delta.is_empty() {
-                events.push(Event::ThinkingDelta {
-                    id: id.clone(),
-                    delta,
-                });
+                events.push(Event::ThinkingDelta { id: id.clone(), delta });
             }
         }
     }
 
     /// Routes a fragment by the provider's id where it is new, then by index, then to the latest call.
     fn call(&mut self, delta: Delta, events: &mut Vec<Event>) {
-        let Delta::ToolCall {
-            index,
-            id,
-            name,
-            arguments,
-            provider,
-        } = delta
-        else {
+        let Delta::ToolCall { index, id, name, arguments, provider } = delta else {
             return;
         };
         let known = self.parts.iter().position(|part| match part {
@@ -269,16 +213,10 @@ impl Call {
                 name: name.clone(),
             });
             if !self.arguments.is_empty() {
-                events.push(Event::ToolCallDelta {
-                    tool_call_id,
-                    delta: self.arguments.clone(),
-                });
+                events.push(Event::ToolCallDelta { tool_call_id, delta: self.arguments.clone() });
             }
         } else if !arguments.is_empty() {
-            events.push(Event::ToolCallDelta {
-                tool_call_id,
-                delta: arguments,
-            });
+            events.push(Event::ToolCallDelta { tool_call_id, delta: arguments });
         }
     }
 }
@@ -292,9 +230,7 @@ impl Part {
     ) -> Option<Block> {
         match self {
             Part::Text { text, .. } => (!text.is_empty()).then(|| Block::text(text)),
-            Part::Thinking {
-                text, signature, ..
-            } => {
+            Part::Thinking { text, signature, .. } => {
                 let thought = Block::Thinking {
                     thinking: text,
                     signature,
@@ -303,13 +239,7 @@ impl Part {
                 };
                 Some(thought)
             }
-            Part::Call(Call {
-                id,
-                name,
-                arguments,
-                provider,
-                ..
-            }) => {
+            Part::Call(Call { id, name, arguments, provider, .. }) => {
                 let name = name?;
                 let input = read_arguments(&arguments).unwrap_or_else(|complaint| {
                     unreadable.push((id.clone(), complaint));
@@ -341,12 +271,12 @@ fn read_arguments(text: &str) -> Result<Value, String> {
     }
     match serde_json::from_str::<Value>(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(
-            "The arguments are not a JSON object. Send one object with the tool's parameters."
-                .into(),
-        ),
-        Err(error) => Err(format!(
-            "The arguments are not valid JSON ({error}). Send them again, corrected."
-        )),
+        Ok(_) => {
+            Err("The arguments are not a JSON object. Send one object with the tool's parameters."
+                .into())
+        }
+        Err(error) => {
+            Err(format!("The arguments are not valid JSON ({error}). Send them again, corrected."))
+        }
     }
 }

@@ -35,12 +35,8 @@ impl EntryRef {
     /// Reads `<seq>.<id>`.
     pub fn from_json(value: &Value) -> Read<EntryRef> {
         let parts = value.as_str().and_then(|text| text.split_once('.'));
-        let read = parts.and_then(|(seq, id)| {
-            Some(EntryRef {
-                seq: seq.parse().ok()?,
-                id: id.to_owned(),
-            })
-        });
+        let read = parts
+            .and_then(|(seq, id)| Some(EntryRef { seq: seq.parse().ok()?, id: id.to_owned() }));
         read.ok_or_else(|| Misread::new("an entry's name, <seq>.<id>"))
     }
 }
@@ -92,20 +88,12 @@ pub struct Outcome {
 impl Outcome {
     /// The call ended well.
     pub fn ended(reason: Reason) -> Outcome {
-        Outcome {
-            reason: Some(json::to_value(&reason)),
-            code: None,
-            message: None,
-        }
+        Outcome { reason: Some(json::to_value(&reason)), code: None, message: None }
     }
 
     /// The call failed.
     pub fn failed(code: &str, message: &str) -> Outcome {
-        Outcome {
-            reason: None,
-            code: Some(code.to_owned()),
-            message: Some(message.to_owned()),
-        }
+        Outcome { reason: None, code: Some(code.to_owned()), message: Some(message.to_owned()) }
     }
 
     fn from_json(value: &Value) -> Read<Outcome> {
@@ -146,9 +134,8 @@ pub struct Entry {
 impl Entry {
     /// Reads a stored entry.
     pub fn from_json(value: &Value) -> Read<Entry> {
-        const KNOWN: &[&str] = &[
-            "id", "parent", "kind", "callId", "messages", "changes", "outcome",
-        ];
+        const KNOWN: &[&str] =
+            &["id", "parent", "kind", "callId", "messages", "changes", "outcome"];
         let fields = Fields::of(value)?;
         Ok(Entry {
             id: fields.required("id", json::text)?,

@@ -35,10 +35,7 @@ impl Piece {
         if let Some(summary) = fields.optional("summary", EntryRef::from_json)? {
             return Ok(Piece::Summary { summary });
         }
-        Ok(Piece::Span {
-            from: fields.required("from", place)?,
-            to: fields.required("to", place)?,
-        })
+        Ok(Piece::Span { from: fields.required("from", place)?, to: fields.required("to", place)? })
     }
 }
 
@@ -158,11 +155,7 @@ impl Head {
             view: Vec::new(),
             leaf: None,
             next: 0,
-            card: Card {
-                created: at.to_owned(),
-                updated: at.to_owned(),
-                ..Card::default()
-            },
+            card: Card { created: at.to_owned(), updated: at.to_owned(), ..Card::default() },
             index: String::new(),
             anchor: None,
             rest: Object::new(),
@@ -219,10 +212,7 @@ impl Head {
         let end = (entry.clone(), n_messages);
         match self.view.last_mut() {
             Some(Piece::Span { to, .. }) => *to = end,
-            _ => self.view.push(Piece::Span {
-                from: (entry.clone(), 0),
-                to: end,
-            }),
+            _ => self.view.push(Piece::Span { from: (entry.clone(), 0), to: end }),
         }
         self.next = entry.seq + 1;
         self.leaf = Some(entry);

@@ -38,8 +38,5 @@ pub(super) fn base32(bytes: &[u8]) -> String {
 }
 
 fn digit(value: u32) -> char {
-    DIGITS
-        .get((value & 31) as usize)
-        .copied()
-        .map_or('0', char::from)
+    DIGITS.get((value & 31) as usize).copied().map_or('0', char::from)
 }

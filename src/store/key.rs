@@ -46,10 +46,7 @@ pub struct SlotKeys {
 impl SlotKeys {
     /// The keys of a slot of this agent.
     pub fn new(agent: &str, slot: &Slot) -> SlotKeys {
-        SlotKeys {
-            partition: partition(agent, slot.user()),
-            session: part(slot.session()),
-        }
+        SlotKeys { partition: partition(agent, slot.user()), session: part(slot.session()) }
     }
 
     /// Everything that belongs to the session alone.

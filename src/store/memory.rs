@@ -27,11 +27,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            atomic: true,
-            compare_and_set: true,
-            shared: Shared::Process,
-        }
+        Capabilities { atomic: true, compare_and_set: true, shared: Shared::Process }
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
@@ -46,9 +42,7 @@ impl Store for MemoryStore {
             .filter(|after| after.as_str() > prefix)
             .unwrap_or_else(|| prefix.to_owned());
         let found = self.with(|records| {
-            let from_start = records
-                .range(start..)
-                .take_while(|(key, _)| key.starts_with(prefix));
+            let from_start = records.range(start..).take_while(|(key, _)| key.starts_with(prefix));
             let after =
                 from_start.filter(|(key, _)| page.after.as_ref().is_none_or(|after| *key > after));
             let copies = after.map(|(key, record)| (key.clone(), record.clone()));
@@ -65,19 +59,15 @@ impl Store for MemoryStore {
                 return Committed::Conflict;
             }
             let below = batch.remove_prefix.iter().flat_map(|prefix| {
-                let from_prefix = records
-                    .range(prefix.clone()..)
-                    .take_while(|(key, _)| key.starts_with(prefix));
+                let from_prefix =
+                    records.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(prefix));
                 from_prefix.map(|(key, _)| key.clone()).collect::<Vec<_>>()
             });
             for key in below.collect::<Vec<_>>().iter().chain(&batch.remove) {
                 records.remove(key);
             }
             for (key, value) in &batch.put {
-                let record = Record {
-                    value: value.clone(),
-                    revision: batch.revision.clone(),
-                };
+                let record = Record { value: value.clone(), revision: batch.revision.clone() };
                 records.insert(key.clone(), record);
             }
             Committed::Done

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::json::{self, Fields, Object, Read};
 use crate::message::{Message, rfc3339};
-use crate::port::Batch;
+use crate::port::{Batch, Lineage};
 use crate::slot::Slot;
 use crate::state::{AgentState, Facts};
 use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome, messages};
@@ -32,6 +32,8 @@ pub struct Session {
     pub context: Vec<Rc<Message>>,
     /// About how much memory its messages take.
     pub bytes: usize,
+    /// What of the context somebody outside may already have.
+    pub lineage: Rc<Lineage>,
 }
 
 /// An accepted input, as it is stored until its call has ended.
@@ -145,24 +147,18 @@ impl Session {
             revision,
             context: Vec::new(),
             bytes: 0,
+            lineage: Rc::default(),
         }
     }
 
     /// The commits that made it.
     pub fn version(&self) -> u64 {
-        if self.head.is_some() {
-            self.revision.as_deref().map_or(0, counter)
-        } else {
-            0
-        }
+        if self.head.is_some() { self.revision.as_deref().map_or(0, counter) } else { 0 }
     }
 
     /// The AgentState fields.
     pub fn facts(&self) -> Facts {
-        self.head
-            .as_ref()
-            .map(|head| head.facts.clone())
-            .unwrap_or_default()
+        self.head.as_ref().map(|head| head.facts.clone()).unwrap_or_default()
     }
 
     /// The session as callers see it.
@@ -182,25 +178,15 @@ impl Session {
     ///
     /// A new turn takes the anchor here, where the head still is what it was before the question.
     pub fn accepting(&self, input: &Input, mint: Mint<'_>) -> Change {
-        let mut head = self
-            .head
-            .clone()
-            .unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
-        head.anchor = Some(Anchor {
-            leaf: head.leaf.clone(),
-            view: head.view.clone(),
-            facts: None,
-        });
+        let mut head =
+            self.head.clone().unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
+        head.anchor =
+            Some(Anchor { leaf: head.leaf.clone(), view: head.view.clone(), facts: None });
         let mut batch = self.batch(&head, mint);
-        batch
-            .put
-            .push((self.keys.input(&input.call_id), json::to_bytes(input)));
+        batch.put.push((self.keys.input(&input.call_id), json::to_bytes(input)));
         if self.head.is_none() {
-            head.card.title = input
-                .messages
-                .first()
-                .map(|message| line(&message.text()))
-                .unwrap_or_default();
+            head.card.title =
+                input.messages.first().map(|message| line(&message.text())).unwrap_or_default();
             self.put_index(&mut head, &mut batch, mint);
         }
         batch.put.push((self.keys.head(), json::to_bytes(&head)));
@@ -210,10 +196,7 @@ impl Session {
     /// Ending a turn on top of this session: entry, head and index in one batch.
     pub fn ending(&self, head: &Head, turn: &Turn, mint: Mint<'_>) -> Change {
         let mut head = head.clone();
-        let entry = EntryRef {
-            seq: head.next,
-            id: turn.id.clone(),
-        };
+        let entry = EntryRef { seq: head.next, id: turn.id.clone() };
         let mut batch = self.batch(&head, mint);
         self.put_entry(&mut batch, &entry, head.leaf.clone(), turn);
         if head.facts != turn.facts
@@ -244,10 +227,7 @@ impl Session {
         mint: Mint<'_>,
     ) -> Change {
         let mut head = head.clone();
-        let entry = EntryRef {
-            seq: head.next,
-            id: turn.id.clone(),
-        };
+        let entry = EntryRef { seq: head.next, id: turn.id.clone() };
         let mut batch = self.batch(&head, mint);
         self.put_entry(&mut batch, &entry, parent, turn);
         head.next += 1;
@@ -261,10 +241,9 @@ impl Session {
         let mut batch = self.batch(head, mint);
         batch.remove.push(head.index.clone());
         batch.remove_prefix.push(self.keys.all());
-        batch.put.push((
-            self.keys.head(),
-            json::to_bytes(&Head::tombstone(&head.epoch, &mint.at())),
-        ));
+        batch
+            .put
+            .push((self.keys.head(), json::to_bytes(&Head::tombstone(&head.epoch, &mint.at()))));
         batch
     }
 
@@ -282,9 +261,7 @@ impl Session {
         let call_id = turn.input.call_id.clone();
         if turn.input.named {
             let record = serde_json::json!({ "entry": name });
-            batch
-                .put
-                .push((self.keys.call(&call_id), json::to_bytes(&record)));
+            batch.put.push((self.keys.call(&call_id), json::to_bytes(&record)));
         }
         batch.remove.push(self.keys.input(&call_id));
         let entry = Entry {
@@ -297,9 +274,7 @@ impl Session {
             outcome: Some(turn.outcome.clone()),
             rest: Object::new(),
         };
-        batch
-            .put
-            .insert(0, (self.keys.entry(name), json::to_bytes(&entry)));
+        batch.put.insert(0, (self.keys.entry(name), json::to_bytes(&entry)));
     }
 
     fn put_index(&self, head: &mut Head, batch: &mut Batch, mint: Mint<'_>) {
@@ -348,20 +323,12 @@ impl Mint<'_> {
 
 /// The counter in a revision, `<epoch>.<counter>.<nonce>`.
 fn counter(revision: &str) -> u64 {
-    revision
-        .split('.')
-        .nth(1)
-        .and_then(|counter| counter.parse().ok())
-        .unwrap_or(0)
+    revision.split('.').nth(1).and_then(|counter| counter.parse().ok()).unwrap_or(0)
 }
 
 /// The first line of a text that is not blank, cut to a title's length.
 fn line(text: &str) -> String {
-    let first = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match first.char_indices().nth(LINE) {
         Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
         None => first.to_owned(),

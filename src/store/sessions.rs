@@ -58,12 +58,7 @@ enum Landing {
 impl Sessions {
     /// The sessions of the agent of this name.
     pub fn new(agent: &str, store: Rc<dyn Store>, host: Rc<dyn Host>, timeout_ms: u64) -> Sessions {
-        Sessions {
-            agent: agent.to_owned(),
-            store,
-            host,
-            timeout_ms,
-        }
+        Sessions { agent: agent.to_owned(), store, host, timeout_ms }
     }
 
     /// The keys of a slot.
@@ -91,15 +86,8 @@ impl Sessions {
             // An entry that is missing may have been moved away by a newer head: read that.
             if let Some(context) = self.context(&keys, &head, known).await? {
                 let bytes = context.iter().map(|message| message.weight()).sum();
-                let revision = Some(record.revision);
-                return Ok(Session {
-                    slot: slot.clone(),
-                    keys,
-                    head: Some(*head),
-                    revision,
-                    context,
-                    bytes,
-                });
+                let absent = Session::absent(slot, keys, Some(record.revision));
+                return Ok(Session { head: Some(*head), context, bytes, ..absent });
             }
         }
         Err(Error::new(ErrorKind::StoreCorrupt, format!("{slot}: an entry of its log is missing"))
@@ -130,10 +118,7 @@ impl Sessions {
     /// Stores a turn, on top of whatever was stored meanwhile where that is allowed.
     pub async fn finish(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
         let Some(base) = session.head.clone() else {
-            return Err(Error::new(
-                ErrorKind::Internal,
-                "a turn ended that was never accepted",
-            ));
+            return Err(Error::new(ErrorKind::Internal, "a turn ended that was never accepted"));
         };
         let accepted = session.revision.clone();
         let mut head = base.clone();
@@ -145,24 +130,15 @@ impl Sessions {
                 landing => {
                     let bytes = written(&change.batch);
                     session.take(change);
-                    session.bytes += turn
-                        .messages
-                        .iter()
-                        .map(|message| message.weight())
-                        .sum::<usize>();
+                    session.bytes +=
+                        turn.messages.iter().map(|message| message.weight()).sum::<usize>();
                     overtaken |= matches!(landing, Landing::Overtaken);
-                    return Ok(Saved {
-                        version: session.version(),
-                        bytes,
-                        overtaken,
-                    });
+                    return Ok(Saved { version: session.version(), bytes, overtaken });
                 }
             }
             let record = self.get(session.keys.head()).await?;
-            let live = record
-                .as_ref()
-                .map(|record| read_head(&session.slot, record))
-                .transpose()?;
+            let live =
+                record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
             let theirs = match live {
                 Some(HeadRecord::Live(theirs)) if theirs.epoch == base.epoch => *theirs,
                 _ => {
@@ -173,18 +149,14 @@ impl Sessions {
                 }
             };
             session.revision = record.map(|record| record.revision);
-            if let Some(why) = self
-                .objection(session, &base, &theirs, turn, accepted.as_deref())
-                .await?
+            if let Some(why) =
+                self.objection(session, &base, &theirs, turn, accepted.as_deref()).await?
             {
                 return self.set_aside(session, &base, theirs, turn, why).await;
             }
             head = theirs;
         }
-        Err(superseded(
-            &session.slot,
-            "the session changes faster than this turn can be saved",
-        ))
+        Err(superseded(&session.slot, "the session changes faster than this turn can be saved"))
     }
 
     /// Deletes a session, if there is one.
@@ -197,10 +169,7 @@ impl Sessions {
                 return Ok(());
             }
         }
-        Err(superseded(
-            slot,
-            "the session changes faster than it can be deleted",
-        ))
+        Err(superseded(slot, "the session changes faster than it can be deleted"))
     }
 
     /// A user's sessions, newest first.
@@ -209,11 +178,7 @@ impl Sessions {
         let after = page.after.map(|cursor| format!("{prefix}{cursor}"));
         let mut infos = Vec::new();
         for (key, record) in self.list(&prefix, Page { after, ..page }).await? {
-            let mut info = read(
-                &record,
-                SessionInfo::from_json,
-                "a line of the session list",
-            )?;
+            let mut info = read(&record, SessionInfo::from_json, "a line of the session list")?;
             info.cursor = key.strip_prefix(&prefix).unwrap_or_default().to_owned();
             infos.push(info);
         }
@@ -264,10 +229,7 @@ impl Sessions {
         let revision = Some(record.revision.clone());
         let session = Session::absent(slot, keys, revision);
         match read_head(slot, &record)? {
-            HeadRecord::Live(head) => Ok(Session {
-                head: Some(*head),
-                ..session
-            }),
+            HeadRecord::Live(head) => Ok(Session { head: Some(*head), ..session }),
             HeadRecord::Tombstone => Ok(session),
         }
     }
@@ -279,11 +241,7 @@ impl Sessions {
         head: &Head,
         known: Option<Session>,
     ) -> Result<Option<Vec<Rc<Message>>>> {
-        if let Some(Session {
-            head: Some(old),
-            mut context,
-            ..
-        }) = known
+        if let Some(Session { head: Some(old), mut context, .. }) = known
             && old.epoch == head.epoch
             && let Some((was, is)) = view::growth(&old.view, &head.view)
             && let Some(new) = self.span(keys, was, is).await?
@@ -335,10 +293,7 @@ impl Sessions {
                 let name = EntryRef::from_json(&name)
                     .map_err(|bad| bad.into_error(ErrorKind::StoreCorrupt, "a log key"))?;
                 after = (full && name.seq <= last).then_some(key);
-                entries.insert(
-                    name,
-                    read(&record, Entry::from_json, "an entry of the log")?,
-                );
+                entries.insert(name, read(&record, Entry::from_json, "an entry of the log")?);
             }
         }
         Ok(entries)
@@ -446,11 +401,7 @@ impl Sessions {
         let Some((own, _)) = batch.put.first() else { return Err(error) };
         let own = self.get(own.clone()).await?;
         let applied = own.is_some_and(|record| record.revision == batch.revision);
-        Ok(if applied {
-            Landing::Overtaken
-        } else {
-            Landing::Conflict
-        })
+        Ok(if applied { Landing::Overtaken } else { Landing::Conflict })
     }
 
     async fn get(&self, key: String) -> Result<Option<Record>> {
@@ -460,18 +411,15 @@ impl Sessions {
     }
 
     async fn list(&self, prefix: &str, page: Page) -> Result<Vec<(String, Record)>> {
-        self.within("a listing", self.store.list(prefix, page))
-            .await
+        self.within("a listing", self.store.list(prefix, page)).await
     }
 
     async fn within<T>(&self, what: &str, work: Local<'_, Result<T>>) -> Result<T> {
         match race(work, self.host.sleep(self.timeout_ms)).await {
             Either::First(done) => done,
             Either::Second(()) => {
-                let message = format!(
-                    "the store did not answer {what} within {} ms",
-                    self.timeout_ms
-                );
+                let message =
+                    format!("the store did not answer {what} within {} ms", self.timeout_ms);
                 Err(Error::new(ErrorKind::StoreTimeout, message)
                     .hint("try again; raise timeouts.store if it is slow"))
             }
@@ -479,10 +427,7 @@ impl Sessions {
     }
 
     fn mint<'a>(&self, word: &'a dyn Fn() -> String) -> Mint<'a> {
-        Mint {
-            word,
-            now_ms: self.host.now_ms(),
-        }
+        Mint { word, now_ms: self.host.now_ms() }
     }
 }
 
@@ -540,11 +485,7 @@ fn newest(
     let mut seen = before.is_none();
     let mut name = Some(leaf);
     while let Some(entry) = name.and_then(|name| entries.get(name)) {
-        let spoken = entry
-            .messages
-            .iter()
-            .rev()
-            .filter(|_| entry.kind != EntryKind::Summary);
+        let spoken = entry.messages.iter().rev().filter(|_| entry.kind != EntryKind::Summary);
         for message in spoken {
             if seen && found.len() < limit {
                 found.push(Rc::clone(message));

@@ -33,11 +33,7 @@ pub(super) fn span(entries: &Entries, from: &Place, to: &Place) -> Option<Vec<Rc
     let mut messages = Vec::new();
     for (name, entry) in path(entries, &from.0, &to.0)? {
         let start = if *name == from.0 { from.1 } else { 0 };
-        let end = if *name == to.0 {
-            to.1
-        } else {
-            entry.messages.len()
-        };
+        let end = if *name == to.0 { to.1 } else { entry.messages.len() };
         messages.extend(entry.messages.get(start..end)?.iter().cloned());
     }
     Some(messages)

@@ -8,12 +8,6 @@ use lockgate::model::scripted::{Line, ScriptedModel};
 fn an_answer_is_saved_and_told_again() {
     let agent = agent(ScriptedModel::new([Line::says("Hello Alice.")]));
     let reply = ask(&agent, "s1", "Hello?").unwrap();
-    assert_eq!(
-        (reply.reason, reply.text.as_str()),
-        (Reason::Stop, "Hello Alice.")
-    );
-    assert_eq!(
-        told(&agent, "s1"),
-        ["user: hello?", "assistant: hello alice."]
-    );
+    assert_eq!((reply.reason, reply.text.as_str()), (Reason::Stop, "Hello Alice."));
+    assert_eq!(told(&agent, "s1"), ["user: hello?", "assistant: hello alice."]);
 }

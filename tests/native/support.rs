@@ -39,9 +39,7 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
 /// Moves a future as far as it goes now.
 pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     let mut future = std::pin::Pin::new(future);
-    future
-        .as_mut()
-        .poll(&mut Context::from_waker(Waker::noop()))
+    future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// A clock that moves by hand, and chance that repeats.
@@ -63,11 +61,8 @@ impl TestHost {
     pub fn pass(&self, ms: f64) {
         self.now.set(self.now.get() + ms);
         let now = self.now.get();
-        let due: Vec<_> = self
-            .sleepers
-            .borrow_mut()
-            .extract_if(.., |(until, _)| *until <= now)
-            .collect();
+        let due: Vec<_> =
+            self.sleepers.borrow_mut().extract_if(.., |(until, _)| *until <= now).collect();
         due.into_iter().for_each(|(_, waker)| waker.wake());
     }
 }
@@ -101,9 +96,7 @@ impl Host for HostHandle {
             if host.now.get() >= until {
                 return Poll::Ready(());
             }
-            host.sleepers
-                .borrow_mut()
-                .push((until, context.waker().clone()));
+            host.sleepers.borrow_mut().push((until, context.waker().clone()));
             Poll::Pending
         }))
     }
@@ -116,10 +109,7 @@ pub fn agent_on(store: &Rc<dyn Store>, model: Rc<dyn Model>) -> Agent {
 
 pub fn builder_on(store: &Rc<dyn Store>, model: Rc<dyn Model>) -> Builder {
     let host = HostHandle(TestHost::new());
-    Builder::new(Options::new("helper"))
-        .model(model)
-        .store(Rc::clone(store))
-        .host(Rc::new(host))
+    Builder::new(Options::new("helper")).model(model).store(Rc::clone(store)).host(Rc::new(host))
 }
 
 /// An agent that forgets.
@@ -140,11 +130,7 @@ pub fn said(text: &str) -> Vec<Message> {
 }
 
 pub fn request(session: &str, text: &str) -> CallRequest {
-    CallRequest {
-        slot: slot(session),
-        messages: said(text),
-        call_id: None,
-    }
+    CallRequest { slot: slot(session), messages: said(text), call_id: None }
 }
 
 pub fn ask(agent: &Agent, session: &str, text: &str) -> Ended {

@@ -1,0 +1,129 @@
+// The agent as users hold it.
+
+import { CallHandle } from "./call.js";
+import type { CoreAgent, CoreTask } from "./core.js";
+import { LockgateError } from "./errors.js";
+import { portsOf } from "./host.js";
+import { locksOf } from "./locks.js";
+import { checkCall, checkId, checkOptions, checkSlot, inputText } from "./options.js";
+import type { Checked } from "./options.js";
+import type { Agent, AgentOptions, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
+import { loadEngine } from "./wasm.js";
+import type { Engine, Instance, Load } from "./wasm.js";
+
+/** What `createAgent` is, for one way of loading the wasm. */
+export type CreateAgent = (options: AgentOptions) => Promise<Agent>;
+
+/** Makes `createAgent` for one way of loading the wasm. */
+export function createAgentWith(load: Load, defaultStore: () => Store): CreateAgent {
+  return async (options) => {
+    const checked = checkOptions(options, defaultStore);
+    const engine = await loadEngine(load);
+    const agent = new AgentHandle(engine, checked);
+    agent.prove();
+    return agent;
+  };
+}
+
+const encoder = new TextEncoder();
+
+/** One agent: its options, and the agent that Rust keeps for it in the instance that works now. */
+class AgentHandle implements Agent {
+  readonly name: string;
+  readonly #engine: Engine;
+  readonly #checked: Checked;
+  readonly #calls = new Map<number, CallHandle>();
+  #made: { readonly instance: Instance; readonly core: CoreAgent } | undefined;
+  #lastTag = 0;
+
+  constructor(engine: Engine, checked: Checked) {
+    this.name = checked.name;
+    this.#engine = engine;
+    this.#checked = checked;
+  }
+
+  /** Lets Rust check the options. */
+  prove(): void {
+    this.#core();
+  }
+
+  call(input: Input, context?: Slot & CallOptions): ReturnType<Agent["call"]> {
+    return this.#begin(input, context, false).result;
+  }
+
+  stream(input: Input, context?: Slot & CallOptions): CallHandle {
+    return this.#begin(input, context, true);
+  }
+
+  async getAgentState(slot: Slot): Promise<AgentState> {
+    const request = checkSlot(slot);
+    return this.#ask<AgentState>((core) => core.state(request));
+  }
+
+  async listSessions(userId: string | null, page: { after?: string; limit?: number } = {}): Promise<SessionInfo[]> {
+    if (userId !== null) checkId("userId", userId);
+    const request = { userId, ...checkPage(page) };
+    return this.#ask<SessionInfo[]>((core) => core.listSessions(request));
+  }
+
+  async history(slot: Slot, page: { before?: string; limit?: number } = {}): Promise<Msg[]> {
+    const request = { ...checkSlot(slot), ...checkPage(page) };
+    return this.#ask<Msg[]>((core) => core.history(request));
+  }
+
+  async deleteSession(slot: Slot): Promise<void> {
+    const request = checkSlot(slot);
+    await this.#ask<null>((core) => core.deleteSession(request));
+  }
+
+  /** Begins a call: it has its place in the queue when this returns. */
+  #begin(input: Input, context: (Slot & CallOptions) | undefined, watched: boolean): CallHandle {
+    const tag = (this.#lastTag = (this.#lastTag + 1) >>> 0);
+    const slot: Slot = Object.freeze({ sessionId: context?.sessionId ?? "", ...ownUser(context) });
+    const attributes = Object.freeze({ ...(context?.attributes ?? {}) });
+    const onEnd = (): void => void this.#calls.delete(tag);
+    const call = new CallHandle({ slot, attributes, signal: context?.signal, watched, onEnd });
+    try {
+      const { callId } = checkCall(context);
+      const head = JSON.stringify({ ...checkSlot(context), ...(callId === undefined ? {} : { callId }), tag });
+      const request = encoder.encode(`${head.slice(0, -1)},"input":${inputText(input)}}`);
+      const { instance, core } = this.#core();
+      this.#calls.set(tag, call);
+      call.begin(instance, () => core.call(request));
+    } catch (error) {
+      call.refuse(error as LockgateError);
+    }
+    return call;
+  }
+
+  async #ask<T>(begin: (core: CoreAgent) => CoreTask): Promise<T> {
+    const { instance, core } = this.#core();
+    return JSON.parse((await instance.run(() => begin(core))) as string) as T;
+  }
+
+  /** The agent in the instance that works now; made anew after a crash. */
+  #core(): { readonly instance: Instance; readonly core: CoreAgent } {
+    const instance = this.#engine.instance();
+    if (this.#made?.instance === instance) return this.#made;
+    const { plain, model, store, tools, crossTab } = this.#checked;
+    const lock = locksOf(crossTab && store.capabilities.shared !== "process", store);
+    const ports = portsOf(instance, this.#calls, { model, store, tools, lock });
+    const core = instance.own(instance.enter(() => new instance.core.Agent(plain, ports)));
+    this.#made = { instance, core };
+    return this.#made;
+  }
+}
+
+function ownUser(context: Slot | undefined): { userId?: string | null } {
+  const userId = context?.userId;
+  return userId === undefined ? {} : { userId };
+}
+
+/** A page of a list; members that are undefined are left out. */
+function checkPage(page: Record<string, unknown>): Record<string, unknown> {
+  const { limit } = page as { limit?: unknown };
+  if (limit !== undefined && !(Number.isInteger(limit) && (limit as number) > 0)) {
+    throw new LockgateError("INPUT_INVALID", "limit is not a whole number from 1 on", { hint: "leave it out for the default" });
+  }
+  return Object.fromEntries(Object.entries(page).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,49 @@
+// What the glue of wasm-bindgen gives us: `src/wasm` has the other half of each of these.
+
+/** A fresh, independent instance; `initSync` must come first. */
+export function instantiate(): Core;
+
+export interface Core {
+  initSync(options: { module: WebAssembly.Module }): unknown;
+  install(wake: (task: number) => void, report: (place: string) => void): void;
+  /** Only in the build for tests. */
+  trap?(): void;
+  readonly Agent: new (plain: unknown, ports: unknown) => CoreAgent;
+  readonly OpenStore: { indexedDb(config: unknown, capabilities: unknown): CoreStore };
+}
+
+/** An object in wasm memory. */
+export interface CoreObject {
+  free(): void;
+  /** Lets go of the object without running anything: for instances that have trapped. */
+  __destroy_into_raw(): number;
+}
+
+export interface CoreTask extends CoreObject {
+  readonly number: number;
+  poll(): unknown;
+}
+
+export interface CoreCall extends CoreObject {
+  readonly number: number;
+  readonly id: string;
+  poll(): string | undefined;
+  failure(): unknown;
+  stop(says: string): void;
+  abort(): void;
+  emit(toolCallId: string, delta: string): void;
+}
+
+export interface CoreAgent extends CoreObject {
+  call(request: Uint8Array): CoreCall;
+  state(slot: unknown): CoreTask;
+  history(request: unknown): CoreTask;
+  deleteSession(slot: unknown): CoreTask;
+  listSessions(request: unknown): CoreTask;
+}
+
+export interface CoreStore extends CoreObject {
+  get(keys: readonly string[]): CoreTask;
+  list(prefix: string, after?: string, limit?: number): CoreTask;
+  commit(batch: unknown): CoreTask;
+}

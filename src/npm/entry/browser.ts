@@ -1,0 +1,13 @@
+// In a page or a web worker: the wasm file is fetched from beside this module.
+
+import { createAgentWith } from "../agent.js";
+import { indexedDbWith } from "../indexed-db.js";
+import { memoryStore } from "../memory.js";
+import { fetchModule } from "./fetch.js";
+
+export * from "../index.js";
+
+const load = (): Promise<WebAssembly.Module> => fetchModule(new URL("../core.wasm", import.meta.url));
+
+export const indexedDbStore = indexedDbWith(load);
+export const createAgent = createAgentWith(load, () => ("indexedDB" in globalThis ? indexedDbStore() : memoryStore()));

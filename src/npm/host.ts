@@ -1,0 +1,98 @@
+// The ports that Rust is given: a user's model, tools and store, each in the shape that src/wasm expects.
+
+import type { CallHandle } from "./call.js";
+import type { ModelKind, ToolKind } from "./kinds.js";
+import type { Lock } from "./locks.js";
+import { Mirrors } from "./mirror.js";
+import { pump } from "./pump.js";
+import type { Deltas } from "./pump.js";
+import { validated } from "./schema.js";
+import { toBlocks } from "./tool.js";
+import type { Batch, Block, ModelRequest, Msg, Store, ToolContext } from "./types.js";
+import type { Instance } from "./wasm.js";
+
+/** The calls under way, by the tag that Rust knows them by. */
+export type Calls = ReadonlyMap<number, CallHandle>;
+
+export interface Ports {
+  readonly model: unknown;
+  readonly store: unknown;
+  readonly tools: readonly unknown[];
+  readonly lock: Lock;
+}
+
+/** The ports of an agent in one instance of the wasm. */
+export function portsOf(
+  instance: Instance,
+  calls: Calls,
+  parts: { readonly model: ModelKind; readonly store: Store; readonly tools: readonly ToolKind[]; readonly lock: Lock },
+): Ports {
+  return {
+    model: modelPort(instance, parts.model),
+    store: storePort(instance, parts.store),
+    tools: parts.tools.map((tool) => toolPort(instance, calls, tool)),
+    lock: parts.lock,
+  };
+}
+
+function modelPort(instance: Instance, model: ModelKind): unknown {
+  const mirrors = new Mirrors();
+  return {
+    id: model.id,
+    known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
+    ask(_tag: number, lineage: number, added: string, rest: string): Deltas {
+      const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
+      const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
+      const request: ModelRequest = { system, tools, generate, get messages() { return messages(); } };
+      if (!("generate" in model)) throw new TypeError("the demo model is Rust's own");
+      const deltas = pump((signal) => model.generate(request, { signal }));
+      return {
+        cancel: deltas.cancel,
+        next() {
+          const batch = deltas.next();
+          return typeof batch === "string" ? batch : instance.promise(() => batch);
+        },
+      };
+    },
+  };
+}
+
+function storePort(instance: Instance, store: Store): unknown {
+  // Functions are read once: what a user changes on the object later does not change the agent.
+  const { get, list, commit } = store;
+  return {
+    get: (keys: string[]) => instance.promise(async () => get.call(store, keys)),
+    list: (prefix: string, page: object) => instance.promise(async () => list.call(store, prefix, page)),
+    commit: (batch: Batch) => instance.promise(async () => commit.call(store, batch)),
+  };
+}
+
+function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
+  return {
+    run(tag: number, toolCallId: string, input: unknown) {
+      const controller = new AbortController();
+      const run = async (): Promise<readonly Block[]> => {
+        // Not while Rust is on the stack: what a user wrote may call into it.
+        await null;
+        const context = contextOf(calls.get(tag), toolCallId, controller.signal);
+        return toBlocks(await tool.execute(await validated(tool.schema, input), context));
+      };
+      return {
+        output: instance.promise(run),
+        cancel: () => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError"))),
+      };
+    },
+  };
+}
+
+function contextOf(call: CallHandle | undefined, toolCallId: string, signal: AbortSignal): ToolContext {
+  const slot = call?.slot ?? { sessionId: "" };
+  return Object.freeze({
+    ...slot,
+    callId: call?.id ?? "",
+    toolCallId,
+    signal,
+    attributes: call?.attributes ?? {},
+    emit: (partial: string) => call?.emit(toolCallId, String(partial)),
+  });
+}

@@ -1,0 +1,44 @@
+// What tools, models and built-in stores are underneath: public values carry it out of sight.
+
+import type { JsonSchema, Model, ModelDelta, ModelRequest, Schema, Store, Tool, ToolContext } from "./types.js";
+
+const MARK = Symbol.for("lockgate.kind");
+
+export interface ToolKind {
+  readonly kind: "tool";
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly schema: Schema;
+  readonly execute: (input: unknown, context: ToolContext) => unknown;
+  readonly parallel: boolean;
+  readonly timeoutMs: number | undefined;
+}
+
+export type ModelKind =
+  | { readonly kind: "model"; readonly id: string; readonly demo: { readonly delayMs: number } }
+  | {
+      readonly kind: "model";
+      readonly id: string;
+      readonly generate: (request: ModelRequest, options: { signal: AbortSignal }) => AsyncIterable<ModelDelta>;
+    };
+
+export interface StoreKind {
+  readonly kind: "store";
+  readonly indexedDb: { readonly name: string; readonly durability: "strict" | "relaxed" };
+}
+
+/** A public value that carries what it is underneath. */
+export function marked<T extends object>(shown: object, kind: ToolKind | ModelKind | StoreKind): T {
+  return Object.freeze(Object.defineProperty(shown, MARK, { value: kind })) as T;
+}
+
+export const toolKind = (value: unknown): ToolKind | undefined => kindOf<ToolKind>(value as Tool, "tool");
+export const modelKind = (value: unknown): ModelKind | undefined => kindOf<ModelKind>(value as Model, "model");
+export const storeKind = (value: unknown): StoreKind | undefined => kindOf<StoreKind>(value as Store, "store");
+
+function kindOf<K extends { kind: string }>(value: object | null | undefined, kind: K["kind"]): K | undefined {
+  if (typeof value !== "object" || value === null || !(MARK in value)) return undefined;
+  const found = value[MARK as keyof typeof value] as K;
+  return found.kind === kind ? found : undefined;
+}

@@ -1,0 +1,154 @@
+// What users hand over, checked: every refusal says what was wrong and what to write instead.
+
+import { LockgateError } from "./errors.js";
+import { modelKind, storeKind, toolKind } from "./kinds.js";
+import type { ModelKind, ToolKind } from "./kinds.js";
+import type { AgentOptions, CallOptions, Input, Slot, Store } from "./types.js";
+
+/** The options of an agent, apart: what is plain, and what is not. */
+export interface Checked {
+  readonly plain: Record<string, unknown>;
+  readonly name: string;
+  readonly model: ModelKind;
+  readonly store: Store;
+  readonly tools: readonly ToolKind[];
+  readonly crossTab: boolean;
+}
+
+const PLAIN = [
+  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "maxIterations", "queueLimit",
+  "cache", "timeouts", "retries", "generate",
+] as const satisfies readonly (keyof AgentOptions)[];
+const PORTS = ["model", "tools", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
+type Unlisted = Exclude<keyof AgentOptions, (typeof PLAIN)[number] | (typeof PORTS)[number]>;
+const everyOptionIsListed: [Unlisted] extends [never] ? true : never = true;
+const KNOWN: readonly string[] = everyOptionIsListed ? [...PLAIN, ...PORTS] : [];
+
+/** The options of `createAgent`, or OPTIONS. */
+export function checkOptions(options: AgentOptions, defaultStore: () => Store): Checked {
+  if (typeof options !== "object" || options === null) throw wrong("createAgent takes an object of options", "createAgent({ name, model })");
+  for (const name of Object.keys(options)) {
+    if (!KNOWN.includes(name)) throw wrong(`there is no option ${JSON.stringify(name)}`, nearest(name, KNOWN));
+  }
+  if (typeof options.name !== "string") throw wrong("name is missing", 'give the agent a name: createAgent({ name: "helper", … })');
+  const model = modelKind(options.model);
+  if (model === undefined) {
+    const what = options.model === undefined ? "model is missing" : "model is not a model";
+    throw wrong(what, "use demoModel() to begin with, or customModel({ … }) for your own");
+  }
+  const tools = checkTools(options.tools);
+  const store = checkStore(options.store ?? defaultStore());
+  const indexedDb = storeKind(store)?.indexedDb;
+  const plain: Record<string, unknown> = {};
+  for (const name of PLAIN) if (options[name] !== undefined) plain[name] = options[name];
+  plain["model"] = "demo" in model ? { demo: model.demo } : {};
+  plain["store"] = { capabilities: store.capabilities, ...(indexedDb === undefined ? {} : { indexedDb }) };
+  plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
+    name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  }));
+  return { plain: json(plain), name: options.name, model, store, tools, crossTab: options.crossTab ?? true };
+}
+
+function checkTools(tools: unknown): readonly ToolKind[] {
+  if (tools === undefined) return [];
+  if (!Array.isArray(tools)) throw wrong("tools is not a list", "tools: [tool({ … })]");
+  return tools.map((each, index) => {
+    const kind = toolKind(each);
+    if (kind === undefined) throw wrong(`tools[${index}] is not a tool`, "make it with tool({ name, description, inputSchema, execute })");
+    return kind;
+  });
+}
+
+function checkStore(store: unknown): Store {
+  const { get, list, commit, capabilities } = (store ?? {}) as Partial<Store>;
+  const isStore = [get, list, commit].every((method) => typeof method === "function") && typeof capabilities === "object";
+  if (!isStore) throw wrong("store is not a store", "use memoryStore() or indexedDbStore(), or write get, list, commit and capabilities");
+  return store as Store;
+}
+
+/** A slot as Rust takes it, or ID_INVALID. */
+export function checkSlot(slot: unknown): { userId: string | null; sessionId?: string } {
+  if (slot === undefined) return { userId: null };
+  if (typeof slot !== "object" || slot === null || Array.isArray(slot)) {
+    throw badId("the session is not an object", "name it as { userId, sessionId }");
+  }
+  const { userId, sessionId } = slot as Slot;
+  if ("userId" in slot && userId === undefined) {
+    throw badId("userId is undefined", "say null for the anonymous user, or leave it out");
+  }
+  if (userId !== undefined && userId !== null) checkId("userId", userId);
+  if (!("sessionId" in slot)) return { userId: userId ?? null };
+  checkId("sessionId", sessionId);
+  return { userId: userId ?? null, sessionId };
+}
+
+export function checkId(name: string, id: unknown): asserts id is string {
+  if (typeof id !== "string") throw badId(`${name} is ${describe(id)}`, `${name} is a string`);
+  if (/\p{Surrogate}/u.test(id)) throw badId(`${name} has half a character`, `${name} is well-formed text`);
+}
+
+/** What a caller says, as JSON text, or INPUT_INVALID. */
+export function inputText(input: Input): string {
+  const hint = "say text, a message { content }, or a list of messages";
+  if (typeof input !== "string" && (typeof input !== "object" || input === null)) {
+    throw new LockgateError("INPUT_INVALID", `the input is ${describe(input)}`, { hint });
+  }
+  try {
+    return JSON.stringify(input);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint, cause });
+  }
+}
+
+/** The options of a call besides its slot. */
+export function checkCall(context: (Slot & CallOptions) | undefined): CallOptions {
+  const { signal, callId, attributes } = context ?? ({} as CallOptions);
+  if (callId !== undefined) checkId("callId", callId);
+  if (signal !== undefined && !(typeof signal === "object" && "aborted" in signal)) {
+    throw new LockgateError("INPUT_INVALID", "signal is not an AbortSignal", { hint: "use new AbortController().signal" });
+  }
+  return { signal, callId, ...(attributes === undefined ? {} : { attributes }) };
+}
+
+function json(plain: Record<string, unknown>): Record<string, unknown> {
+  try {
+    return JSON.parse(JSON.stringify(plain)) as Record<string, unknown>;
+  } catch (cause) {
+    throw wrong("the options are not plain data", "only model, tools and store may hold functions", cause);
+  }
+}
+
+function describe(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function wrong(message: string, hint: string, cause?: unknown): LockgateError {
+  return new LockgateError("OPTIONS", message, { hint, ...(cause === undefined ? {} : { cause }) });
+}
+
+function badId(message: string, hint: string): LockgateError {
+  return new LockgateError("ID_INVALID", message, { hint });
+}
+
+/** The known name that differs least, if one is near. */
+function nearest(name: string, known: readonly string[]): string {
+  const ranked = known.map((each) => [distance(name.toLowerCase(), each.toLowerCase()), each] as const);
+  const [best] = ranked.sort(([one], [other]) => one - other);
+  return best !== undefined && best[0] <= 3 ? `did you mean ${best[1]}?` : `the options are ${known.join(", ")}`;
+}
+
+function distance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const change = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(change, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[other.length]!;
+}

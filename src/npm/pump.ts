@@ -1,0 +1,64 @@
+// Pumps an async iterable of deltas into a buffer that Rust drains whole.
+
+import type { ModelDelta } from "./types.js";
+
+/** Deltas that may wait unread before the pump pauses. */
+const FULL = 1_024;
+
+/** What Rust pulls. */
+export interface Deltas {
+  /** Everything that has come, as one JSON list, or a promise of it; the empty list is the end. */
+  next(): string | Promise<string>;
+  cancel(): void;
+}
+
+/** Begins to pump; `signal` of the model fires when Rust has no use for more. */
+export function pump(begin: (signal: AbortSignal) => AsyncIterable<ModelDelta>): Deltas {
+  const controller = new AbortController();
+  const buffer: ModelDelta[] = [];
+  let over = false;
+  let failure: { readonly error: unknown } | undefined;
+  let told: (() => void) | undefined;
+  let drained: (() => void) | undefined;
+  const tell = (): void => {
+    told?.();
+    told = undefined;
+  };
+  const run = async (): Promise<void> => {
+    // Not while Rust is on the stack: what a user wrote may call into it.
+    await null;
+    for await (const delta of begin(controller.signal)) {
+      if (controller.signal.aborted) return;
+      buffer.push(delta);
+      tell();
+      if (buffer.length >= FULL) await new Promise<void>((resolve) => (drained = resolve));
+    }
+  };
+  run()
+    .catch((error: unknown) => {
+      failure = { error };
+    })
+    .finally(() => {
+      over = true;
+      tell();
+    });
+  const take = (): string | undefined => {
+    if (buffer.length > 0) {
+      const batch = JSON.stringify(buffer);
+      buffer.length = 0;
+      drained?.();
+      return batch;
+    }
+    if (failure !== undefined) throw failure.error;
+    return over ? "[]" : undefined;
+  };
+  return {
+    next: () => take() ?? new Promise<void>((resolve) => (told = resolve)).then(() => take() ?? "[]"),
+    cancel: () => {
+      queueMicrotask(() => {
+        controller.abort();
+        drained?.();
+      });
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Schemas of any library, as JSON Schema.
+
+import { LockgateError } from "./errors.js";
+import type { JsonSchema, Schema } from "./types.js";
+
+/** The JSON Schema of a schema that a user gave; `what` names it in the error. */
+export function jsonSchema(schema: Schema, what: string): JsonSchema {
+  const standard = (schema as { "~standard"?: unknown } | null | undefined)?.["~standard"];
+  if (standard === undefined) return plain(schema, what);
+  const convert = (standard as { jsonSchema?: { input?: unknown } }).jsonSchema?.input;
+  if (typeof convert !== "function") {
+    throw new LockgateError("OPTIONS", `the schema of ${what} cannot be turned into JSON Schema`, {
+      hint: "use Zod 4.2, Valibot 1.2, ArkType 2.1 or later, or write plain JSON Schema",
+    });
+  }
+  const converted = (convert as (options: { target: string }) => unknown)({ target: "draft-2020-12" });
+  return plain(converted, what);
+}
+
+function plain(schema: unknown, what: string): JsonSchema {
+  if (typeof schema === "object" && schema !== null && !Array.isArray(schema)) {
+    try {
+      return JSON.parse(JSON.stringify(schema)) as JsonSchema;
+    } catch {
+      // Falls through: it is not JSON.
+    }
+  }
+  throw new LockgateError("OPTIONS", `the schema of ${what} is not JSON Schema`, {
+    hint: 'write { type: "object", properties: { … } }',
+  });
+}
+
+/** What `validate` of the schema makes of an input: its output with defaults applied, or the input as it is. */
+export async function validated(schema: Schema, input: unknown): Promise<unknown> {
+  const validate = (schema as { "~standard"?: { validate?: (value: unknown) => unknown } })["~standard"]?.validate;
+  if (validate === undefined) return input;
+  const result = (await validate(input)) as {
+    value?: unknown;
+    issues?: readonly { message: string; path?: readonly (PropertyKey | { key: PropertyKey })[] }[];
+  };
+  if (result.issues === undefined) return result.value;
+  const lines = result.issues.map(({ message, path }) => {
+    const steps = (path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
+    return steps.length === 0 ? message : `${steps.join(".")}: ${message}`;
+  });
+  throw new Error(`The arguments are not valid. Correct them and call the tool again.\n${lines.join("\n")}`);
+}

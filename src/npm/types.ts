@@ -1,0 +1,512 @@
+// Every public data type: written by hand, and compared by the compiler with what Rust writes (tests/contract).
+
+declare const opaque: unique symbol;
+
+/** Whose conversation, and which one. No userId (or null) is the anonymous user: two such sessions share nothing, unless the store is one browser's own. `userId: undefined` as a present key is ID_INVALID: say null, or leave it out. */
+export interface Slot {
+  readonly sessionId: string;
+  readonly userId?: string | null;
+}
+
+// ---------------------------------------------------------------- messages
+
+export type Role = "user" | "assistant" | "system" | "tool";
+
+export type Block =
+  | { readonly type: "text"; readonly text: string; readonly provider?: ProviderData }
+  | { readonly type: "thinking"; readonly thinking: string; readonly signature?: string; readonly provider?: ProviderData }
+  | {
+      readonly type: "tool_use";
+      readonly id: string;
+      readonly provider?: ProviderData;
+      readonly name: string;
+      readonly input: unknown;
+      readonly state: "pending" | "asking" | "allowed" | "finished";
+    }
+  | {
+      readonly type: "tool_result";
+      readonly id: string;
+      readonly name: string;
+      readonly output: readonly Block[];
+      readonly state: "success" | "error" | "denied" | "interrupted" | "suspended";
+    }
+  | Media<"image">
+  | Media<"audio">
+  | Media<"video">
+  | Media<"file">;
+
+export interface Media<T extends string> {
+  readonly type: T;
+  readonly source: Source;
+  readonly name?: string;
+}
+
+export type BlockOf<T extends Block["type"]> = Extract<Block, { readonly type: T }>;
+
+/** What a provider wants back unchanged. Kept, never read. */
+export type ProviderData = Readonly<Record<string, unknown>>;
+
+export type Source =
+  | { readonly type: "url"; readonly url: string; readonly mediaType?: string }
+  | { readonly type: "base64"; readonly mediaType: string; readonly data: string };
+
+export interface Msg {
+  readonly id: string;
+  readonly role: Role;
+  readonly content: readonly Block[];
+  readonly name?: string;
+  /** RFC 3339, UTC. */
+  readonly at: string;
+  readonly usage?: Usage;
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+export interface Usage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+  readonly seconds: number;
+}
+
+/** What a caller may say: text, one message, or several; ids and times are minted when absent. */
+export type Input = string | InputMsg | readonly InputMsg[];
+
+export type InputBlock = Exclude<Block, { readonly type: "tool_use" | "tool_result" | "thinking" }>;
+
+export interface InputMsg {
+  readonly role?: "user";
+  readonly content: string | readonly InputBlock[];
+  readonly id?: string;
+  readonly name?: string;
+  readonly metadata?: Record<string, unknown>;
+}
+
+// ---------------------------------------------------------------- the agent
+
+/** How an agent is made. */
+export interface AgentOptions {
+  /** Names the agent in every key it stores: agents of different names share a store without meeting. */
+  readonly name: string;
+  readonly systemPrompt?: string;
+  readonly description?: string;
+  readonly model: Model;
+  readonly tools?: readonly Tool[];
+  /** Default: IndexedDB in a page or worker; elsewhere memory, until the process ends. */
+  readonly store?: Store;
+  /** The session of a call that names none. Unset: such a call is refused with ID_INVALID; there is no hidden default. */
+  readonly defaultSessionId?: string;
+  /** True: a slot without a userId is refused with ID_INVALID. Default false. */
+  readonly requireUserId?: boolean;
+  /** How often one call asks the model before it closes. Default 10. */
+  readonly maxIterations?: number;
+  /** Waiting calls per session, then BUSY. Default 64. */
+  readonly queueLimit?: number;
+  /** Sessions kept in memory, least recently used first. Default 1,000 sessions, 64 MB. */
+  readonly cache?: { readonly sessions?: number; readonly bytes?: number };
+  /** In ms. Defaults: model 120_000 to the first byte and 60_000 idle, tool 120_000, store 10_000, lock 60_000, call none. */
+  readonly timeouts?: {
+    readonly model?: number;
+    readonly tool?: number;
+    readonly store?: number;
+    readonly lock?: number;
+  };
+  /** Of a model that fails before its first delta. Default 3 attempts, waiting 1_000 to 30_000 ms. */
+  readonly retries?: { readonly attempts?: number; readonly initialMs?: number; readonly maxMs?: number };
+  readonly generate?: GenerateOptions;
+  /** Whether sessions are locked against other tabs. On where Web Locks exist. */
+  readonly crossTab?: boolean;
+}
+
+/** What the reference calls RuntimeContext. */
+export interface CallContext extends Slot, CallOptions {}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** A caller's id for this call. The same id again returns the stored outcome instead of running twice. */
+  readonly callId?: string | undefined;
+  /** Free attributes for tools of this call; never stored. */
+  readonly attributes?: Attributes;
+}
+
+/** Yours to extend: `declare module "lockgate" { interface Attributes { db: Db } }` */
+export interface Attributes {
+  readonly [name: string]: unknown;
+}
+
+/** One agent, many sessions, each behind its own gate. */
+export interface Agent {
+  readonly name: string;
+  /** Says something and waits for the saved answer. Without a context only where the agent has a defaultSessionId. */
+  call(input: Input, context?: Slot & CallOptions): Promise<Reply>;
+  /** The same call, as events. */
+  stream(input: Input, context?: Slot & CallOptions): Call;
+  /** Of a session that is not there: a fresh state, version 0, not stored. */
+  getAgentState(slot: Slot): Promise<AgentState>;
+  /** A user's sessions, newest first; `after` is the cursor of the last one seen, `limit` 100 by default. */
+  listSessions(
+    userId: string | null,
+    page?: { readonly after?: string; readonly limit?: number },
+  ): Promise<SessionInfo[]>;
+  /** From the log: whole, never compacted. The newest 1000 before the message `before`, oldest first; [] for a session that is not there. */
+  history(slot: Slot, page?: { readonly before?: string; readonly limit?: number }): Promise<Msg[]>;
+  /** Idempotent. A running call ends unsaved; waiting calls end with NO_SUCH_SESSION. */
+  deleteSession(slot: Slot): Promise<void>;
+}
+
+/**
+ * A call under way. It takes its place in the queue when it is made and runs to its end by itself: reading only
+ * watches (unread deltas are merged), so a slow, paused or absent reader never holds the gate. One reader.
+ * The loop ends after `call-end`; after an `error` event it throws that LockgateError. Leaving the loop is `stop()`,
+ * waits for the commit, and `result` resolves.
+ */
+export interface Call<Output = unknown> extends AsyncIterable<AgentEvent> {
+  readonly id: string;
+  readonly slot: Slot;
+  /** Resolves also when stopped or left (reason "interrupted"); rejects with the LockgateError on failure, with ABORTED if `signal` fired. Never an unhandled rejection. */
+  readonly result: Promise<Reply<Output>>;
+  /** Interrupts this call: the partial answer is kept, the message is what the user says next. */
+  stop(message?: Input): void;
+  /** From now on leaving the loop, or a cancelled body, does not stop the call. */
+  detach(): void;
+  toReadableStream(): ReadableStream<AgentEvent>;
+}
+
+export type Reason =
+  | "stop"
+  | "asking"
+  | "suspended"
+  | "interrupted"
+  | "max-iterations"
+  | "length"
+  | "middleware"
+  | "empty";
+
+export interface Reply<Output = unknown> {
+  readonly callId: string;
+  readonly reason: Reason;
+  readonly message: Msg;
+  readonly text: string;
+  /** This call's messages, the input included. */
+  readonly messages: readonly Msg[];
+  readonly usage: Usage;
+  readonly output?: Output;
+  readonly asks: readonly Ask[];
+  readonly version: number;
+}
+
+// ---------------------------------------------------------------- events
+
+export type AgentEvent = EventBase &
+  (
+    | { type: "call-start"; messageIds: readonly string[] }
+    | { type: "queued"; ahead: number }
+    /** The input is stored. */
+    | { type: "accepted"; messages: readonly Msg[] }
+    | { type: "model-start"; iteration: number; model: string }
+    | { type: "model-end"; iteration: number; usage: Usage; finish: string }
+    | { type: "text-start"; id: string; messageId: string }
+    | { type: "text-end"; id: string }
+    | { type: "text-delta"; id: string; delta: string }
+    | { type: "thinking-start"; id: string; messageId: string }
+    | { type: "thinking-end"; id: string }
+    | { type: "thinking-delta"; id: string; delta: string }
+    | { type: "tool-call-start"; toolCallId: string; name: string }
+    | { type: "tool-call-delta"; toolCallId: string; delta: string }
+    | { type: "tool-call-end"; toolCallId: string; name: string; input: unknown }
+    | { type: "tool-start"; toolCallId: string; name: string }
+    | { type: "tool-delta"; toolCallId: string; delta: string }
+    | {
+        type: "tool-end";
+        toolCallId: string;
+        name: string;
+        state: "success" | "error" | "denied" | "interrupted" | "suspended";
+        output: readonly Block[];
+      }
+    | { type: "ask"; asks: readonly Ask[] }
+    | { type: "answered"; answers: readonly Answer[] }
+    | { type: "compaction-start"; messages: number; tokens: number }
+    | { type: "compaction-end"; report: CompactionReport }
+    | { type: "compaction-failed"; code: ErrorCode; message: string }
+    | { type: "evicted"; toolCallId: string; path: string; chars: number }
+    | { type: "overflow-recovered"; before: number; after: number }
+    | { type: "tasks"; tasks: readonly Task[] }
+    | { type: "plan"; plan: PlanModeContext }
+    | { type: "subagent"; taskId: string; agent: string; event: AgentEvent }
+    | { type: "retry"; attempt: number; waitMs: number; code: ErrorCode }
+    | { type: "fallback"; model: string }
+    | { type: "warning"; code: string; message: string }
+    | { type: "saved"; version: number; bytes: number }
+    | { type: "call-end"; reply: Reply }
+    | { type: "error"; error: SerializedError }
+  );
+
+export interface SerializedError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly hint?: string;
+  readonly retryable: boolean;
+  readonly partial?: Msg;
+}
+
+export type AgentEventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
+
+export interface EventBase {
+  readonly slot: Slot;
+  readonly callId: string;
+  readonly seq: number;
+  readonly at: string;
+}
+
+// ---------------------------------------------------------------- state
+
+export interface AgentState {
+  readonly format: number;
+  readonly version: number;
+  readonly revision: string;
+  readonly session_id: string;
+  readonly user_id: string | null;
+  readonly context: readonly Msg[];
+  readonly summary: string;
+  readonly permission_context: PermissionContext;
+  readonly plan_mode_context: PlanModeContext;
+  readonly tasks_context: { readonly tasks: readonly Task[] };
+  readonly tool_context: {
+    readonly activated_groups: readonly string[];
+    readonly activated_skills: readonly string[];
+  };
+  readonly shutdown_interrupted: boolean;
+}
+
+export interface PlanModeContext {
+  readonly plan_active: boolean;
+  readonly current_plan_file: string | null;
+}
+
+export interface Task {
+  readonly id: string;
+  readonly subject: string;
+  readonly state: "pending" | "in_progress" | "completed";
+  readonly priority?: "high" | "medium" | "low";
+}
+
+/** Lists are newest first; `after` takes the cursor of the last one seen; fewer than `limit` is the end. */
+export interface SessionInfo {
+  readonly cursor: string;
+  readonly sessionId: string;
+  readonly userId: string | null;
+  readonly title: string;
+  readonly summary: string;
+  readonly messages: number;
+  readonly updatedAt: string;
+  readonly createdAt: string;
+  readonly running: boolean;
+  readonly asking: boolean;
+  readonly branches: number;
+}
+
+export interface CompactionReport {
+  readonly messagesBefore: number;
+  readonly messagesAfter: number;
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+  readonly summary: string;
+}
+
+// ---------------------------------------------------------------- tools, permissions, people
+
+/** Standard JSON Schema (Zod 4.2, Valibot 1.2, ArkType 2.1 …). */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly validate?: ((value: unknown) => unknown) | undefined;
+    readonly jsonSchema: { readonly input: (options: { readonly target: string }) => Record<string, unknown> };
+  };
+}
+
+/** A plain JSON Schema object. */
+export interface JsonSchema {
+  readonly "~standard"?: never;
+  readonly type: string;
+  readonly [keyword: string]: unknown;
+}
+
+// eslint-disable-next-line -- `any` on purpose: it lets the input and output of any schema be inferred.
+export type Schema = StandardSchema<any, any> | JsonSchema;
+
+export type InferSchema<S> = [S] extends [never]
+  ? undefined
+  : S extends StandardSchema<any, any>
+    ? NonNullable<S["~standard"]["types"]>["output"]
+    : unknown;
+
+export interface RunContext extends Slot {
+  readonly callId: string;
+  readonly signal: AbortSignal;
+  readonly attributes: Attributes;
+}
+
+export interface ToolContext extends RunContext {
+  readonly toolCallId: string;
+  /** Shows something while the tool runs, as a `tool-delta` event. */
+  emit(partial: string): void;
+}
+
+/** Input is checked as JSON Schema, then by the schema's own `validate`: execute gets its output (defaults applied). */
+export interface ToolConfig<I, S extends Schema = Schema> {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: S;
+  /** What it answers is shown to the model: text as it is, a block or blocks as they are, anything else as JSON. */
+  readonly execute: (input: I, context: ToolContext) => unknown | Promise<unknown>;
+  /** Whether calls of it may run beside others. Default true. */
+  readonly parallel?: boolean;
+  readonly timeoutMs?: number;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly [opaque]: "tool";
+}
+
+export type PermissionMode = "default" | "accept_edits" | "explore" | "bypass" | "dont_ask";
+
+export interface Rule {
+  readonly tool_name: string;
+  readonly rule_content: string | null;
+  readonly behavior: "allow" | "ask" | "deny";
+  readonly source: string;
+}
+
+export interface PermissionContext {
+  readonly mode: PermissionMode;
+  readonly allow_rules: readonly Rule[];
+  readonly ask_rules: readonly Rule[];
+  readonly deny_rules: readonly Rule[];
+  readonly working_directories: readonly string[];
+}
+
+export interface Ask {
+  readonly kind: "approval" | "result";
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly input: unknown;
+  readonly reason: string;
+  readonly suggestedRules: readonly Rule[];
+}
+
+export type Answer =
+  | {
+      readonly toolCallId: string;
+      readonly approve: true;
+      readonly input?: unknown;
+      readonly remember?: readonly Rule[];
+      readonly output?: never;
+      readonly reason?: string;
+    }
+  | {
+      readonly toolCallId: string;
+      readonly approve: false;
+      readonly reason?: string;
+      readonly remember?: readonly Rule[];
+      readonly output?: never;
+      readonly input?: never;
+    }
+  | {
+      readonly toolCallId: string;
+      readonly output: unknown;
+      readonly failed?: boolean;
+      readonly approve?: never;
+      readonly input?: never;
+    };
+
+// ---------------------------------------------------------------- models
+
+export interface Model {
+  readonly id: string;
+  readonly [opaque]: "model";
+}
+
+export interface GenerateOptions {
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly maxTokens?: number;
+  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
+  readonly reasoningEffort?: string;
+  readonly extra?: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  readonly system: string;
+  readonly messages: readonly Msg[];
+  readonly tools: readonly { name: string; description: string; inputSchema: unknown }[];
+  readonly generate: GenerateOptions;
+}
+
+export type ModelDelta =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "thinking"; readonly text: string; readonly signature?: string }
+  | {
+      readonly type: "tool-call";
+      readonly index: number;
+      readonly id?: string;
+      readonly name?: string;
+      readonly arguments?: string;
+      readonly provider?: ProviderData;
+    }
+  | { readonly type: "usage"; readonly usage: Partial<Usage> }
+  | { readonly type: "finish"; readonly reason: "stop" | "tool-calls" | "length" | "filter" };
+
+// ---------------------------------------------------------------- stores
+
+/**
+ * What a store must do; everything else (state, log, index) is built on these three.
+ * Keys come ready-encoded: parts of [a-z0-9.-] joined by /, at most 512 bytes; values are bytes (UTF-8 JSON).
+ */
+export interface Store {
+  readonly name: string;
+  readonly capabilities: StoreCapabilities;
+  get(keys: readonly string[]): Promise<readonly (StoredRecord | null)[]>;
+  /** Records whose key begins with `prefix`, in key order; `after` is exclusive. */
+  list(
+    prefix: string,
+    options?: { readonly after?: string; readonly limit?: number; readonly keysOnly?: boolean },
+  ): Promise<readonly (StoredRecord & { readonly key: string })[]>;
+  /** The whole batch or nothing; removes are applied before puts. With `expect`, only if that key's revision is still the one named (null is absent); otherwise "conflict". */
+  commit(batch: Batch): Promise<"ok" | "conflict">;
+  close?(): Promise<void>;
+}
+
+export interface StoredRecord {
+  readonly value: Uint8Array;
+  readonly revision: string;
+}
+
+export interface Batch {
+  readonly expect?: { readonly key: string; readonly revision: string | null };
+  /** What every put is stamped with. */
+  readonly revision: string;
+  readonly put: readonly { readonly key: string; readonly value: Uint8Array }[];
+  readonly remove: readonly string[];
+  readonly removePrefix?: readonly string[];
+}
+
+export interface StoreCapabilities {
+  readonly atomic: boolean;
+  readonly compareAndSet: boolean;
+  readonly shared: "process" | "origin" | "host" | "cluster";
+  readonly durability: "none" | "process" | "disk";
+  readonly evictable: boolean;
+  readonly maxValueBytes: number | null;
+}
+
+// ---------------------------------------------------------------- errors
+
+export type ErrorCode =
+  | "OPTIONS" | "ID_INVALID" | "INPUT_INVALID" | "BUSY" | "REENTRANT" | "ABORTED" | "TIMEOUT" | "SUPERSEDED" | "SHUTTING_DOWN"
+  | "NO_SUCH_SESSION" | "NO_ANCHOR" | "NOT_ASKING" | "PENDING_TOOLS"
+  | "STORE_UNAVAILABLE" | "STORE_TIMEOUT" | "STORE_QUOTA" | "STORE_BLOCKED" | "STORE_CORRUPT" | "STATE_TOO_LARGE" | "STATE_VERSION"
+  | "ENGINE_LOAD" | "ENGINE_CRASHED"
+  | "MODEL_AUTH" | "MODEL_RATE_LIMIT" | "MODEL_OVERLOADED" | "MODEL_CONTEXT_OVERFLOW" | "MODEL_BAD_REQUEST" | "MODEL_TRUNCATED" | "MODEL_TIMEOUT" | "MODEL_NETWORK" | "MODEL_REFUSED" | "MODEL_FAILED"
+  | "OUTPUT_INVALID" | "COMPACTION_FAILED" | "MIDDLEWARE" | "PATH_INVALID" | "INTERNAL";

@@ -1,0 +1,183 @@
+// The only file that touches the glue: loads the wasm once, polls what runs in it, and notices a crash.
+
+import { instantiate } from "./core.js";
+import type { Core, CoreObject, CoreTask } from "./core.js";
+import { LockgateError, fromCore, isCoreError } from "./errors.js";
+
+/** Gets the compiled module, however this host does that. */
+export type Load = () => WebAssembly.Module | Promise<WebAssembly.Module>;
+
+/** Something in wasm that is polled until it is over. */
+export interface Pollable {
+  /** Goes on once; true when it is over. Whatever it throws is a crash. */
+  poll(): boolean;
+  /** The instance has crashed. */
+  crashed(error: LockgateError): void;
+}
+
+/** The wasm of this realm: one module, and one instance at a time. */
+export interface Engine {
+  /** The instance that works now; a fresh one if the last has crashed. */
+  instance(): Instance;
+}
+
+let loading: Promise<Engine> | undefined;
+
+/** Loads the wasm, once per realm. */
+export function loadEngine(load: Load): Promise<Engine> {
+  loading ??= start(load).catch((error: unknown) => {
+    loading = undefined;
+    throw error;
+  });
+  return loading;
+}
+
+async function start(load: Load): Promise<Engine> {
+  let module: WebAssembly.Module;
+  try {
+    module = await load();
+  } catch (cause) {
+    if (LockgateError.isInstance(cause)) throw cause;
+    const message = `the wasm could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`;
+    const hint = "serve core.wasm beside the package's JavaScript; under a CSP allow script-src 'wasm-unsafe-eval'";
+    throw new LockgateError("ENGINE_LOAD", message, { hint, cause });
+  }
+  let current: Instance | undefined;
+  return {
+    instance() {
+      if (!current?.alive) current = new Instance(module);
+      return current;
+    },
+  };
+}
+
+/**
+ * One instance of the wasm. Rust makes no promises: it is polled from here, inside a `try`, so that a trap anywhere
+ * in it is seen and every call that is open can be rejected. After a trap nothing of the instance is used again.
+ */
+export class Instance {
+  alive = true;
+  readonly core: Core;
+  readonly #open = new Map<number, Pollable>();
+  readonly #objects = new Set<CoreObject>();
+  readonly #ready = new Set<number>();
+  #scheduled = false;
+  #place = "";
+
+  constructor(module: WebAssembly.Module) {
+    this.core = instantiate();
+    this.core.initSync({ module });
+    this.core.install(
+      (task) => this.wake(task),
+      (place) => {
+        this.#place = place;
+      },
+    );
+  }
+
+  /** Every way into the wasm leads through here. */
+  enter<T>(work: () => T): T {
+    if (!this.alive) throw this.#crash(undefined);
+    try {
+      return work();
+    } catch (error) {
+      if (isCoreError(error)) throw fromCore(error);
+      throw LockgateError.isInstance(error) ? error : this.#crash(error);
+    }
+  }
+
+  /** Keeps track of an object in wasm memory, so that a crash lets go of it. */
+  own<T extends CoreObject>(object: T): T {
+    this.#objects.add(object);
+    return object;
+  }
+
+  /** Frees an object in wasm memory. */
+  free(object: CoreObject): void {
+    if (this.#objects.delete(object) && this.alive) this.enter(() => object.free());
+  }
+
+  /** Polls something to its end: now, and whenever it wakes. */
+  drive(number: number, pollable: Pollable): void {
+    this.#open.set(number, pollable);
+    this.wake(number);
+  }
+
+  /** The answer of a task. */
+  run(begin: () => CoreTask): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const task = this.own(this.enter(begin));
+      this.drive(task.number, {
+        poll: () => {
+          let answer: unknown;
+          try {
+            answer = task.poll();
+          } catch (error) {
+            if (!isCoreError(error)) throw error;
+            reject(fromCore(error));
+            this.free(task);
+            return true;
+          }
+          if (answer === undefined) return false;
+          resolve(answer);
+          this.free(task);
+          return true;
+        },
+        crashed: reject,
+      });
+    });
+  }
+
+  /** What a host function promises Rust: kept while this instance lives, silent after a crash. */
+  promise<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        if (this.alive) act();
+      };
+      work().then(
+        (value) => settle(() => resolve(value)),
+        (error: unknown) => settle(() => reject(error)),
+      );
+    });
+  }
+
+  /** Takes note that a task can go on. */
+  wake(task: number): void {
+    this.#ready.add(task);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => this.#pollReady());
+  }
+
+  #pollReady(): void {
+    this.#scheduled = false;
+    const ready = [...this.#ready];
+    this.#ready.clear();
+    for (const number of ready) {
+      const pollable = this.#open.get(number);
+      if (!pollable || !this.alive) continue;
+      try {
+        if (pollable.poll()) this.#open.delete(number);
+      } catch (error) {
+        this.#crash(error);
+      }
+    }
+  }
+
+  /** Rejects everything that is open, and is never used again. */
+  #crash(cause: unknown): LockgateError {
+    const place = this.#place === "" ? "" : ` at ${this.#place}`;
+    const message = `the engine crashed${place} and was started anew`;
+    const hint = "try again: what was accepted is stored; please report this with the place it names";
+    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause });
+    if (!this.alive) return error;
+    this.alive = false;
+    // Without this a finaliser could run code of the dead instance later.
+    for (const object of this.#objects) object.__destroy_into_raw();
+    this.#objects.clear();
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const pollable of open) pollable.crashed(error);
+    return error;
+  }
+}

@@ -1,0 +1,217 @@
+//! An agent as TypeScript builds and asks it.
+
+use std::rc::Rc;
+
+use js_sys::{Array, Function, Reflect};
+use serde_json::Value;
+use wasm_bindgen::prelude::*;
+
+use crate::engine;
+use crate::engine::{Builder, CallRequest};
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::json::{self, Fields, Misread, Read};
+use crate::message::Message;
+use crate::model::demo::DemoModel;
+use crate::port::{Host, Model, Page, Store};
+use crate::slot::Slot;
+use crate::wasm::call::Call;
+use crate::wasm::error::to_js;
+use crate::wasm::host::JsHost;
+use crate::wasm::indexed_db::IndexedDb;
+use crate::wasm::js::{text, value};
+use crate::wasm::lock::JsLock;
+use crate::wasm::model::{CustomModel, JsModel};
+use crate::wasm::options;
+use crate::wasm::store::{CustomStore, JsStore};
+use crate::wasm::task::Task;
+use crate::wasm::tool::{CustomTool, JsTool};
+
+type Thrown<T> = std::result::Result<T, JsValue>;
+
+/// An agent.
+#[wasm_bindgen]
+pub struct Agent(engine::Agent);
+
+#[wasm_bindgen]
+impl Agent {
+    /// Builds an agent of plain options and of ports written in JavaScript:
+    /// `{ model, store, tools, lock }` as `src/npm/host.ts` makes them.
+    #[wasm_bindgen(constructor)]
+    pub fn new(plain: JsValue, ports: &JsValue) -> Thrown<Agent> {
+        build(plain, ports).map(Agent).map_err(|error| to_js(&error))
+    }
+
+    /// Begins a call: it has its place in the queue when this returns. `request` is
+    /// `{ userId, sessionId, callId, tag, input }` as JSON: text is checked for cycles before it comes here.
+    pub fn call(&self, request: &[u8]) -> Thrown<Call> {
+        let begin = || {
+            let parsed = serde_json::from_slice(request);
+            let request =
+                parsed.map_err(|error| bad_input(Misread::new(format!("JSON ({error})"))))?;
+            let request = call_request(&self.0, &request)?;
+            self.0.call(request).map(Call::new)
+        };
+        begin().map_err(|error| to_js(&error))
+    }
+
+    /// The session's AgentState, as JSON.
+    pub fn state(&self, slot: JsValue) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            Box::pin(async move { agent.state(&slot).await.map(|it| text(&it)) })
+        })
+    }
+
+    /// Messages of the log, as a JSON list; the page is `{ before, limit }`.
+    pub fn history(&self, request: JsValue) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            Box::pin(async move {
+                let page = Fields::of(&request).and_then(|fields| {
+                    let before = fields.optional("before", json::text)?;
+                    Ok((before, fields.optional("limit", json::count)?.unwrap_or(1_000)))
+                });
+                let (before, limit) = page.map_err(bad_page)?;
+                agent.history(&slot, before.as_deref(), limit as usize).await.map(|it| text(&it))
+            })
+        })
+    }
+
+    /// Deletes the session.
+    #[wasm_bindgen(js_name = deleteSession)]
+    pub fn delete_session(&self, slot: JsValue) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            Box::pin(async move { agent.delete_session(&slot).await.map(|()| "null".to_owned()) })
+        })
+    }
+
+    /// A user's sessions, as a JSON list; `request` is `{ userId, after, limit }`.
+    #[wasm_bindgen(js_name = listSessions)]
+    pub fn list_sessions(&self, request: JsValue) -> Thrown<Task> {
+        let agent = self.0.clone();
+        let begin = || {
+            let request = value(request, ErrorKind::InputInvalid, "the page")?;
+            let fields = Fields::of(&request).map_err(bad_page)?;
+            let user = fields.optional("userId", json::text).map_err(bad_page)?;
+            if let Some(user) = &user {
+                crate::slot::check("userId", user)?;
+            }
+            let after = fields.optional("after", json::text).map_err(bad_page)?;
+            let limit =
+                fields.optional("limit", json::count).map_err(bad_page)?.unwrap_or(100) as usize;
+            let page = Page { after, limit: Some(limit), keys_only: false };
+            Ok(Task::new(Box::pin(async move {
+                let infos = agent.list_sessions(user.as_deref(), page).await?;
+                Ok(text(&infos).into())
+            })))
+        };
+        begin().map_err(|error: Error| to_js(&error))
+    }
+}
+
+type Answer = crate::future::Local<'static, Result<String>>;
+
+impl Agent {
+    /// Begins a task about one slot; the rest of the request is the task's to read.
+    fn on_slot(
+        &self,
+        request: JsValue,
+        task: impl FnOnce(engine::Agent, Slot, Value) -> Answer,
+    ) -> Thrown<Task> {
+        let begin = || {
+            let request = value(request, ErrorKind::InputInvalid, "the request")?;
+            let slot = slot_of(&self.0, &request)?;
+            let answer = task(self.0.clone(), slot, request);
+            Ok(Task::new(Box::pin(async move { answer.await.map(JsValue::from) })))
+        };
+        begin().map_err(|error: Error| to_js(&error))
+    }
+}
+
+fn build(plain: JsValue, ports: &JsValue) -> Result<engine::Agent> {
+    let plain = value(plain, ErrorKind::Options, "the options")?;
+    let host: Rc<dyn Host> = Rc::new(JsHost);
+    let mut builder = Builder::new(options::read(&plain)?).host(Rc::clone(&host));
+    builder = builder.model(model(&plain, &port(ports, "model"), &host));
+    builder = builder.store(store(&plain, port(ports, "store"))?);
+    let specs = plain.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+    let tools: Vec<JsValue> =
+        port(ports, "tools").dyn_into::<Array>().map(|tools| tools.to_vec()).unwrap_or_default();
+    for (spec, tool) in specs.iter().zip(tools) {
+        let spec = Rc::new(options::tool_spec(spec)?);
+        builder = builder.tool(Rc::new(CustomTool { spec, tool: tool.unchecked_into::<JsTool>() }));
+    }
+    if let Ok(lock) = port(ports, "lock").dyn_into::<Function>() {
+        builder = builder.lock(Rc::new(JsLock(lock)));
+    }
+    builder.build()
+}
+
+/// The demo model is ours; every other model is JavaScript's.
+fn model(plain: &Value, custom: &JsValue, host: &Rc<dyn Host>) -> Rc<dyn Model> {
+    match plain.pointer("/model/demo/delayMs").and_then(Value::as_u64) {
+        Some(delay_ms) => Rc::new(DemoModel::new(Rc::clone(host), delay_ms)),
+        None => Rc::new(CustomModel::new(custom.clone().unchecked_into::<JsModel>())),
+    }
+}
+
+/// IndexedDB is ours; every other store is JavaScript's.
+fn store(plain: &Value, custom: JsValue) -> Result<Rc<dyn Store>> {
+    let capabilities =
+        options::capabilities(plain.pointer("/store/capabilities").unwrap_or(&Value::Null))?;
+    match plain.pointer("/store/indexedDb") {
+        Some(indexed_db) => Ok(Rc::new(IndexedDb::open(indexed_db, capabilities)?)),
+        None => {
+            Ok(Rc::new(CustomStore { store: custom.unchecked_into::<JsStore>(), capabilities }))
+        }
+    }
+}
+
+fn port(ports: &JsValue, name: &str) -> JsValue {
+    Reflect::get(ports, &name.into()).unwrap_or_default()
+}
+
+fn call_request(agent: &engine::Agent, request: &Value) -> Result<CallRequest> {
+    let slot = slot_of(agent, request)?;
+    let fields = Fields::of(request).map_err(bad_input)?;
+    let call_id = fields.optional("callId", json::text).map_err(bad_input)?;
+    if let Some(call_id) = &call_id {
+        crate::slot::check("callId", call_id)?;
+    }
+    let messages = fields.required("input", input).map_err(bad_input)?;
+    let tag = fields.or_default("tag", json::count).map_err(bad_input)? as u32;
+    Ok(CallRequest { slot, messages, call_id, tag })
+}
+
+/// Text, one message, or several.
+fn input(value: &Value) -> Read<Vec<Message>> {
+    let messages = match value {
+        Value::Array(_) => json::list(value, Message::from_input)?,
+        one => vec![Message::from_input(one)?],
+    };
+    if messages.is_empty() {
+        return Err(Misread::new("at least one message"));
+    }
+    Ok(messages)
+}
+
+fn slot_of(agent: &engine::Agent, request: &Value) -> Result<Slot> {
+    let wrong = |misread: Misread| {
+        misread
+            .into_error(ErrorKind::IdInvalid, "the session")
+            .hint("sessionId and userId are strings")
+    };
+    let fields = Fields::of(request).map_err(wrong)?;
+    let user = fields.optional("userId", json::text).map_err(wrong)?;
+    let session = fields.optional("sessionId", json::text).map_err(wrong)?;
+    agent.slot(user.as_deref(), session.as_deref())
+}
+
+fn bad_input(misread: Misread) -> Error {
+    let hint = "say text, a message { content }, or a list of messages";
+    misread.into_error(ErrorKind::InputInvalid, "the input").hint(hint)
+}
+
+fn bad_page(misread: Misread) -> Error {
+    misread.into_error(ErrorKind::InputInvalid, "the page")
+}

@@ -1,0 +1,81 @@
+//! Errors on their way out, and whatever JavaScript throws on its way in.
+
+use std::fmt;
+use std::rc::Rc;
+
+use js_sys::{Object, Reflect};
+use wasm_bindgen::prelude::*;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+
+/// What JavaScript threw: any value at all. Kept whole, so that it comes back as `cause`, the same object.
+struct Thrown {
+    value: JsValue,
+    text: String,
+}
+
+impl fmt::Debug for Thrown {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl fmt::Display for Thrown {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Thrown {}
+
+/// What was thrown as an error of ours: of its own code if it has one of ours, else of `kind`.
+pub(super) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
+    let text = message_of(&value);
+    let code = member(&value, "code").and_then(|code| code.as_string());
+    let known = ErrorKind::ALL.iter().copied().find(|kind| Some(kind.code()) == code.as_deref());
+    let error = Error::new(known.unwrap_or(kind), text.clone());
+    let hint = member(&value, "hint").and_then(|hint| hint.as_string());
+    let error = match hint.filter(|_| known.is_some()) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    };
+    error.because(Rc::new(Thrown { value, text }))
+}
+
+/// An error as TypeScript makes a `LockgateError` of it.
+pub(super) fn to_js(error: &Error) -> JsValue {
+    let object = Object::new();
+    let set = |name: &str, value: JsValue| {
+        // Setting a member of a fresh plain object cannot throw.
+        let _ = Reflect::set(&object, &name.into(), &value);
+    };
+    set("code", error.kind().code().into());
+    set("message", error.message().into());
+    set("retryable", error.kind().is_retryable().into());
+    if let Some(hint) = error.hint_text() {
+        set("hint", hint.into());
+    }
+    if let Some(thrown) = error.cause().and_then(|cause| cause.downcast_ref::<Thrown>()) {
+        set("cause", thrown.value.clone());
+    } else if let Some(second) = error.second() {
+        set("cause", to_js(second));
+    }
+    object.into()
+}
+
+/// The words in whatever was thrown: nobody promises that it is an `Error`.
+fn message_of(value: &JsValue) -> String {
+    if let Some(text) = value.as_string() {
+        return text;
+    }
+    let message = member(value, "message").and_then(|message| message.as_string());
+    message
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| "something without a message was thrown".into())
+}
+
+/// A member, if reading it does not throw.
+fn member(value: &JsValue, name: &str) -> Option<JsValue> {
+    value.is_object().then(|| Reflect::get(value, &name.into()).ok()).flatten()
+}

@@ -1,0 +1,101 @@
+//! Time and chance of whatever runs us: page, worker, edge or Node.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+use js_sys::{Date, Uint8Array};
+use wasm_bindgen::prelude::*;
+
+use crate::future::Local;
+use crate::port::Host;
+
+#[wasm_bindgen]
+extern "C" {
+    // Taken from the global scope when called, not when loaded: Workers forbid chance and timers at start-up.
+    #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues)]
+    fn get_random_values(bytes: &Uint8Array);
+    // A number in pages and workers, an object in Node.
+    #[wasm_bindgen(js_name = setTimeout)]
+    fn set_timeout(then: &Function, ms: f64) -> JsValue;
+    #[wasm_bindgen(js_name = clearTimeout)]
+    fn clear_timeout(timer: &JsValue);
+    #[wasm_bindgen(js_name = Function)]
+    type Function;
+}
+
+/// The longest time a timer takes; a longer one would fire at once.
+const LONGEST: u64 = 2_147_483_647;
+
+/// The host that JavaScript is.
+pub(super) struct JsHost;
+
+impl Host for JsHost {
+    fn now_ms(&self) -> f64 {
+        Date::now()
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        let filled = Uint8Array::new_with_length(bytes.len() as u32);
+        get_random_values(&filled);
+        filled.copy_to(bytes);
+    }
+
+    fn sleep(&self, ms: u64) -> Local<'static, ()> {
+        let mut timer = None;
+        Box::pin(poll_fn(move |context| {
+            // The timer begins at the first poll: what is ready at once never makes one.
+            let timer = timer.get_or_insert_with(|| Timer::new(ms));
+            timer.fired.with(|fired| match fired {
+                Fired::Yes => Poll::Ready(()),
+                Fired::No(waker) => {
+                    *waker = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            })
+        }))
+    }
+}
+
+enum Fired {
+    No(Option<Waker>),
+    Yes,
+}
+
+#[derive(Clone)]
+struct Flag(Rc<RefCell<Fired>>);
+
+impl Flag {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Fired) -> T) -> T {
+        use_it(&mut self.0.borrow_mut())
+    }
+}
+
+/// A timer that is cleared when nobody waits for it any more: a Node process would live on for it.
+struct Timer {
+    id: JsValue,
+    fired: Flag,
+    _then: Closure<dyn FnMut()>,
+}
+
+impl Timer {
+    fn new(ms: u64) -> Timer {
+        let fired = Flag(Rc::new(RefCell::new(Fired::No(None))));
+        let flag = fired.clone();
+        let then = Closure::<dyn FnMut()>::new(move || {
+            let was = flag.with(|fired| std::mem::replace(fired, Fired::Yes));
+            if let Fired::No(Some(waker)) = was {
+                waker.wake();
+            }
+        });
+        let id = set_timeout(then.as_ref().unchecked_ref(), ms.min(LONGEST) as f64);
+        Timer { id, fired, _then: then }
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        clear_timeout(&self.id);
+    }
+}

@@ -1,0 +1,41 @@
+//! Values and promises across the border.
+
+use js_sys::Promise;
+use serde::Serialize;
+use serde_json::Value;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::wasm::error::from_js;
+
+/// A JavaScript value as JSON. Always through [`Value`], so that the second serializer is compiled once.
+pub(super) fn value(from: JsValue, kind: ErrorKind, what: &str) -> Result<Value> {
+    serde_wasm_bindgen::from_value(from)
+        .map_err(|error| Error::new(kind, format!("{what} is not plain JSON: {error}")))
+}
+
+/// JSON as a JavaScript value: plain objects, not maps.
+pub(super) fn object(from: &Value) -> JsValue {
+    let serializer = serde_wasm_bindgen::Serializer::json_compatible();
+    from.serialize(&serializer).unwrap_or(JsValue::NULL)
+}
+
+/// Anything of ours as JSON text.
+pub(super) fn text<T: Serialize>(from: &T) -> String {
+    serde_json::to_string(from).unwrap_or_default()
+}
+
+/// Waits for what a host function answered: a promise, or the value itself where it was at hand.
+pub(super) async fn settled(
+    answer: std::result::Result<JsValue, JsValue>,
+    kind: ErrorKind,
+) -> Result<JsValue> {
+    let answer = answer.map_err(|thrown| from_js(thrown, kind))?;
+    match answer.dyn_into::<Promise>() {
+        Ok(promise) => JsFuture::from(promise).await.map_err(|thrown| from_js(thrown, kind)),
+        Err(value) => Ok(value),
+    }
+}

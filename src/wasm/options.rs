@@ -1,0 +1,126 @@
+//! The options of an agent, as TypeScript hands them over: names and shapes are checked there, values here.
+
+use serde_json::Value;
+
+use crate::engine::{Bounds, Options, Timeouts};
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::json::{self, Fields, Misread, Read};
+use crate::policy::retry::Retries;
+use crate::port::{Capabilities, Shared, ToolSpec};
+
+/// Reads the options, or says which of them is wrong.
+pub(super) fn read(value: &Value) -> Result<Options> {
+    options(value).map_err(wrong)
+}
+
+/// What a store says of itself.
+pub(super) fn capabilities(value: &Value) -> Result<Capabilities> {
+    let read = |value: &Value| -> Read<Capabilities> {
+        let fields = Fields::of(value)?;
+        Ok(Capabilities {
+            atomic: fields.required("atomic", json::boolean)?,
+            compare_and_set: fields.required("compareAndSet", json::boolean)?,
+            shared: fields.required("shared", shared)?,
+        })
+    };
+    read(value)
+        .map_err(|misread| misread.into_error(ErrorKind::Options, "capabilities of the store"))
+}
+
+/// What a model is told of a tool.
+pub(super) fn tool_spec(value: &Value) -> Result<ToolSpec> {
+    let read = |value: &Value| -> Read<ToolSpec> {
+        let fields = Fields::of(value)?;
+        Ok(ToolSpec {
+            name: fields.required("name", json::text)?,
+            description: fields.required("description", json::text)?,
+            input_schema: fields.required("inputSchema", json::object).map(Value::Object)?,
+            parallel: fields.optional("parallel", json::boolean)?.unwrap_or(true),
+            timeout_ms: fields.optional("timeoutMs", positive)?,
+        })
+    };
+    read(value).map_err(|misread| misread.into_error(ErrorKind::Options, "a tool"))
+}
+
+fn wrong(misread: Misread) -> Error {
+    misread
+        .into_error(ErrorKind::Options, "the options")
+        .hint("see AgentOptions in the package's types")
+}
+
+fn options(value: &Value) -> Read<Options> {
+    let fields = Fields::of(value)?;
+    let defaults = Options::new(fields.required("name", json::text)?);
+    Ok(Options {
+        system_prompt: fields.or_default("systemPrompt", json::text)?,
+        max_iterations: fields
+            .optional("maxIterations", positive)?
+            .map_or(defaults.max_iterations, |n| n as u32),
+        queue_limit: fields
+            .optional("queueLimit", json::count)?
+            .map_or(defaults.queue_limit, |n| n as usize),
+        default_session_id: fields.optional("defaultSessionId", json::text)?,
+        require_user_id: fields.or_default("requireUserId", json::boolean)?,
+        timeouts: fields.optional("timeouts", timeouts)?.unwrap_or(defaults.timeouts),
+        retries: fields.optional("retries", retries)?.unwrap_or(defaults.retries),
+        cache: fields.optional("cache", bounds)?.unwrap_or(defaults.cache),
+        generate: fields
+            .optional("generate", json::object)?
+            .map_or(defaults.generate, Value::Object),
+        name: defaults.name,
+    })
+}
+
+fn timeouts(value: &Value) -> Read<Timeouts> {
+    let fields = Fields::of(value)?;
+    let defaults = Timeouts::default();
+    let model = fields.optional("model", positive)?;
+    Ok(Timeouts {
+        model: model.unwrap_or(defaults.model),
+        idle: model.map_or(defaults.idle, |model| model.min(defaults.idle)),
+        tool: fields.optional("tool", positive)?.unwrap_or(defaults.tool),
+        store: fields.optional("store", positive)?.unwrap_or(defaults.store),
+        lock: fields.optional("lock", positive)?.unwrap_or(defaults.lock),
+    })
+}
+
+fn retries(value: &Value) -> Read<Retries> {
+    let fields = Fields::of(value)?;
+    let defaults = Retries::default();
+    Ok(Retries {
+        attempts: fields.optional("attempts", positive)?.map_or(defaults.attempts, |n| n as u32),
+        initial_ms: fields.optional("initialMs", json::count)?.unwrap_or(defaults.initial_ms),
+        max_ms: fields.optional("maxMs", json::count)?.unwrap_or(defaults.max_ms),
+    })
+}
+
+fn bounds(value: &Value) -> Read<Bounds> {
+    let fields = Fields::of(value)?;
+    let defaults = Bounds::default();
+    Ok(Bounds {
+        sessions: fields
+            .optional("sessions", json::count)?
+            .map_or(defaults.sessions, |n| n as usize),
+        bytes: fields.optional("bytes", json::count)?.map_or(defaults.bytes, |n| n as usize),
+    })
+}
+
+fn shared(value: &Value) -> Read<Shared> {
+    match value.as_str() {
+        Some("process") => Ok(Shared::Process),
+        Some("origin") => Ok(Shared::Origin),
+        Some("host") => Ok(Shared::Host),
+        Some("cluster") => Ok(Shared::Cluster),
+        _ => Err(Misread::new("process, origin, host or cluster")),
+    }
+}
+
+/// A whole number from 1 on.
+fn positive(value: &Value) -> Read<u64> {
+    json::count(value)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| Misread::new("a whole number from 1 on"))
+}

@@ -1,0 +1,255 @@
+//! A store written in JavaScript.
+
+use std::rc::Rc;
+
+use js_sys::{Array, Object, Reflect, Uint8Array};
+use wasm_bindgen::prelude::*;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::future::Local;
+use crate::port::{Batch, Capabilities, Committed, Page, Record, Store};
+use crate::wasm::error::to_js;
+use crate::wasm::indexed_db::IndexedDb;
+use crate::wasm::js::{settled, value};
+use crate::wasm::options;
+use crate::wasm::task::Task;
+
+#[wasm_bindgen]
+extern "C" {
+    /// The store as `src/npm/host.ts` hands it over.
+    pub(super) type JsStore;
+    #[wasm_bindgen(method, catch)]
+    fn get(this: &JsStore, keys: &Array) -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn list(this: &JsStore, prefix: &str, page: &Object) -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch)]
+    fn commit(this: &JsStore, batch: &Object) -> std::result::Result<JsValue, JsValue>;
+}
+
+/// A store that JavaScript keeps.
+pub(super) struct CustomStore {
+    pub(super) store: JsStore,
+    pub(super) capabilities: Capabilities,
+}
+
+impl Store for CustomStore {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        let answer = self.store.get(&keys.iter().map(JsValue::from).collect());
+        Box::pin(async move {
+            let found = settled(answer, ErrorKind::StoreUnavailable).await?;
+            let found = found
+                .dyn_into::<Array>()
+                .map_err(|_| misbehaved("get did not answer with a list"))?;
+            if found.length() as usize != keys.len() {
+                return Err(misbehaved("get did not answer with one record for each key"));
+            }
+            found
+                .iter()
+                .map(
+                    |item| {
+                        if item.is_null_or_undefined() { Ok(None) } else { record(&item).map(Some) }
+                    },
+                )
+                .collect()
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        let options = Object::new();
+        if let Some(after) = &page.after {
+            put(&options, "after", &after.into());
+        }
+        if let Some(limit) = page.limit {
+            put(&options, "limit", &(limit as f64).into());
+        }
+        if page.keys_only {
+            put(&options, "keysOnly", &true.into());
+        }
+        let answer = self.store.list(prefix, &options);
+        Box::pin(async move {
+            let found = settled(answer, ErrorKind::StoreUnavailable).await?;
+            let found = found
+                .dyn_into::<Array>()
+                .map_err(|_| misbehaved("list did not answer with a list"))?;
+            let mut records = Vec::new();
+            for item in found.iter() {
+                let key = Reflect::get(&item, &"key".into()).ok().and_then(|key| key.as_string());
+                let key =
+                    key.ok_or_else(|| misbehaved("list answered with a record without a key"))?;
+                // Whatever a store lists, nobody sees a record outside what was asked for.
+                if key.starts_with(prefix) && page.after.as_ref().is_none_or(|after| key > *after) {
+                    records.push((key, record(&item)?));
+                }
+            }
+            Ok(records)
+        })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
+        let answer = self.store.commit(&to_object(batch));
+        Box::pin(async move {
+            match settled(answer, ErrorKind::StoreUnavailable).await?.as_string().as_deref() {
+                Some("ok") => Ok(Committed::Done),
+                Some("conflict") => Ok(Committed::Conflict),
+                _ => Err(misbehaved("commit answered neither ok nor conflict")),
+            }
+        })
+    }
+}
+
+/// A batch as JavaScript sees it.
+pub(super) fn to_object(batch: &Batch) -> Object {
+    let object = Object::new();
+    if let Some((key, revision)) = &batch.expect {
+        let expect = Object::new();
+        put(&expect, "key", &key.into());
+        put(&expect, "revision", &revision.as_ref().map_or(JsValue::NULL, JsValue::from));
+        put(&object, "expect", &expect);
+    }
+    put(&object, "revision", &(&batch.revision).into());
+    let puts: Array = batch
+        .put
+        .iter()
+        .map(|(key, value)| {
+            let record = Object::new();
+            put(&record, "key", &key.into());
+            put(&record, "value", &Uint8Array::from(value.as_slice()));
+            record
+        })
+        .collect();
+    put(&object, "put", &puts);
+    put(&object, "remove", &batch.remove.iter().map(JsValue::from).collect::<Array>());
+    if !batch.remove_prefix.is_empty() {
+        put(
+            &object,
+            "removePrefix",
+            &batch.remove_prefix.iter().map(JsValue::from).collect::<Array>(),
+        );
+    }
+    object
+}
+
+/// Setting a member of a fresh plain object cannot throw.
+pub(super) fn put(object: &Object, name: &str, value: &JsValue) {
+    let _ = Reflect::set(object, &name.into(), value);
+}
+
+/// A record that JavaScript kept.
+pub(super) fn record(item: &JsValue) -> Result<Record> {
+    let member = |name: &str| Reflect::get(item, &name.into()).ok();
+    let value = member("value").and_then(|value| value.dyn_into::<Uint8Array>().ok());
+    let revision = member("revision").and_then(|revision| revision.as_string());
+    match (value, revision) {
+        (Some(value), Some(revision)) => Ok(Record { value: value.to_vec(), revision }),
+        _ => Err(misbehaved("a record has no bytes as value, or no revision")),
+    }
+}
+
+fn misbehaved(what: &str) -> Error {
+    Error::new(ErrorKind::StoreCorrupt, format!("the store's {what}"))
+        .hint("check the store against the rules in lockgate/testing")
+}
+
+/// A store of ours that TypeScript uses directly.
+#[wasm_bindgen]
+pub struct OpenStore(Rc<dyn Store>);
+
+#[wasm_bindgen]
+impl OpenStore {
+    /// IndexedDB, of `{ name, durability }`.
+    #[wasm_bindgen(js_name = indexedDb)]
+    pub fn indexed_db(
+        config: JsValue,
+        capabilities: JsValue,
+    ) -> std::result::Result<OpenStore, JsValue> {
+        let open = || {
+            let config = value(config, ErrorKind::Options, "the store")?;
+            let capabilities = value(capabilities, ErrorKind::Options, "the store")?;
+            let store = IndexedDb::open(&config, options::capabilities(&capabilities)?)?;
+            Ok(OpenStore(Rc::new(store)))
+        };
+        open().map_err(|error: Error| to_js(&error))
+    }
+
+    /// The records under the keys.
+    pub fn get(&self, keys: Vec<String>) -> Task {
+        let store = Rc::clone(&self.0);
+        Task::new(Box::pin(async move {
+            let found = store.get(&keys).await?;
+            let records = found
+                .iter()
+                .map(|it| it.as_ref().map_or(JsValue::NULL, |it| from_record(it).into()));
+            Ok(records.collect::<Array>().into())
+        }))
+    }
+
+    /// One page of the records whose key begins with `prefix`.
+    pub fn list(&self, prefix: String, after: Option<String>, limit: Option<u32>) -> Task {
+        let store = Rc::clone(&self.0);
+        Task::new(Box::pin(async move {
+            let page = Page { after, limit: limit.map(|limit| limit as usize), keys_only: false };
+            let found = store.list(&prefix, page).await?;
+            let records = found.iter().map(|(key, record)| {
+                let object = from_record(record);
+                put(&object, "key", &key.into());
+                object
+            });
+            Ok(records.collect::<Array>().into())
+        }))
+    }
+
+    /// Applies a batch.
+    pub fn commit(&self, batch: JsValue) -> std::result::Result<Task, JsValue> {
+        let store = Rc::clone(&self.0);
+        let batch = from_object(&batch).map_err(|error| to_js(&error))?;
+        Ok(Task::new(Box::pin(async move {
+            let word = match store.commit(&batch).await? {
+                Committed::Done => "ok",
+                Committed::Conflict => "conflict",
+            };
+            Ok(word.into())
+        })))
+    }
+}
+
+fn from_record(record: &Record) -> Object {
+    let object = Object::new();
+    put(&object, "value", &Uint8Array::from(record.value.as_slice()));
+    put(&object, "revision", &(&record.revision).into());
+    object
+}
+
+/// A batch as a caller in JavaScript wrote it.
+fn from_object(batch: &JsValue) -> Result<Batch> {
+    let wrong = || {
+        Error::new(ErrorKind::InputInvalid, "that is no batch")
+            .hint("see Batch in the package's types")
+    };
+    let member = |of: &JsValue, name: &str| Reflect::get(of, &name.into()).map_err(|_| wrong());
+    let text = |of: &JsValue, name: &str| member(of, name)?.as_string().ok_or_else(wrong);
+    let texts = |name: &str| -> Result<Vec<String>> {
+        let list = member(batch, name)?;
+        if list.is_undefined() {
+            return Ok(Vec::new());
+        }
+        Array::from(&list).iter().map(|item| item.as_string().ok_or_else(wrong)).collect()
+    };
+    let expected = member(batch, "expect")?;
+    let expect = match expected.is_undefined() {
+        true => None,
+        false => Some((text(&expected, "key")?, member(&expected, "revision")?.as_string())),
+    };
+    let mut puts = Vec::new();
+    for item in Array::from(&member(batch, "put")?).iter() {
+        let bytes = member(&item, "value")?.dyn_into::<Uint8Array>().map_err(|_| wrong())?;
+        puts.push((text(&item, "key")?, bytes.to_vec()));
+    }
+    let (remove, remove_prefix) = (texts("remove")?, texts("removePrefix")?);
+    Ok(Batch { expect, revision: text(batch, "revision")?, remove, remove_prefix, put: puts })
+}
