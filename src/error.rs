@@ -90,12 +90,14 @@ pub struct Error {
 impl Error {
     /// An error of a kind; the message is lower case, without a full stop.
     #[cold]
+    #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error { kind, message: message.into(), hint: None, cause: None, second: None }
     }
 
     /// Says what to do next.
     #[cold]
+    #[inline(never)]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

@@ -25,11 +25,15 @@ pub struct Misread {
 
 impl Misread {
     /// A complaint about the value at hand.
-    pub fn new(expected: impl Into<String>) -> Self {
-        Misread { path: String::new(), expected: expected.into() }
+    #[cold]
+    #[inline(never)]
+    pub fn new(expected: &str) -> Self {
+        Misread { path: String::new(), expected: expected.to_owned() }
     }
 
     /// The same complaint, seen from the object that holds the value.
+    #[cold]
+    #[inline(never)]
     fn under(mut self, step: &str) -> Self {
         let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{step}{joint}{}", self.path);
@@ -37,6 +41,8 @@ impl Misread {
     }
 
     /// The same complaint as an [`Error`] about `what`.
+    #[cold]
+    #[inline(never)]
     pub fn into_error(self, kind: ErrorKind, what: &str) -> Error {
         let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path) };
         Error::new(kind, format!("{what}{place}: expected {}", self.expected))
@@ -48,6 +54,7 @@ pub struct Fields<'a>(&'a Object);
 
 impl<'a> Fields<'a> {
     /// The members of `value`, which must be an object.
+    #[inline(never)]
     pub fn of(value: &'a Value) -> Read<Self> {
         value.as_object().map(Fields).ok_or_else(|| Misread::new("an object"))
     }
@@ -72,23 +79,30 @@ impl<'a> Fields<'a> {
     }
 
     /// The member as it is, if it is there and not null.
+    #[inline(never)]
     pub fn value(&self, name: &str) -> Option<&'a Value> {
         self.0.get(name).filter(|value| !value.is_null())
     }
 
     /// The members that are not named here: kept, so that they survive being read and written.
+    #[inline(never)]
     pub fn rest(&self, known: &[&str]) -> Object {
-        let unknown = self.0.iter().filter(|(name, _)| !known.contains(&name.as_str()));
-        unknown.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let mut rest = Object::new();
+        for (name, value) in self.0.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
+            rest.insert(name.clone(), value.clone());
+        }
+        rest
     }
 }
 
 /// A string.
+#[inline(never)]
 pub fn text(value: &Value) -> Read<String> {
     value.as_str().map(str::to_owned).ok_or_else(|| Misread::new("a string"))
 }
 
 /// A whole number that is not negative. Some writers send `3.0`.
+#[inline(never)]
 pub fn count(value: &Value) -> Read<u64> {
     let float = value.as_f64().filter(|number| *number >= 0.0 && *number < 9.0e15);
     let whole = value.as_u64().or_else(|| float.map(|number| number as u64));
@@ -96,26 +110,31 @@ pub fn count(value: &Value) -> Read<u64> {
 }
 
 /// A number.
+#[inline(never)]
 pub fn number(value: &Value) -> Read<f64> {
     value.as_f64().ok_or_else(|| Misread::new("a number"))
 }
 
 /// True or false.
+#[inline(never)]
 pub fn boolean(value: &Value) -> Read<bool> {
     value.as_bool().ok_or_else(|| Misread::new("true or false"))
 }
 
 /// An object, as it is.
+#[inline(never)]
 pub fn object(value: &Value) -> Read<Object> {
     value.as_object().cloned().ok_or_else(|| Misread::new("an object"))
 }
 
 /// Any value, as it is.
+#[inline(never)]
 pub fn any(value: &Value) -> Read<Value> {
     Ok(value.clone())
 }
 
 /// A list of strings.
+#[inline(never)]
 pub fn texts(value: &Value) -> Read<Vec<String>> {
     list(value, text)
 }

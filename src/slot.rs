@@ -44,8 +44,8 @@ impl Slot {
 impl fmt::Display for Slot {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.user() {
-            Some(user) => write!(out, "session {:?} of user {user:?}", self.session()),
-            None => write!(out, "session {:?}", self.session()),
+            Some(user) => write!(out, "session \"{}\" of user \"{user}\"", self.session()),
+            None => write!(out, "session \"{}\"", self.session()),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A call takes its session out while it runs, so a session that has a call is never dropped. The store stays the
 //! truth: whoever takes a session out still asks the store for the head's revision.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::slot::Slot;
 use crate::store::session::Session;
@@ -28,7 +28,6 @@ impl Default for Bounds {
 pub struct Cache {
     bounds: Bounds,
     sessions: HashMap<Slot, (u64, Session)>,
-    order: BTreeMap<u64, Slot>,
     bytes: usize,
     tick: u64,
 }
@@ -41,8 +40,7 @@ impl Cache {
 
     /// Takes a session out.
     pub fn take(&mut self, slot: &Slot) -> Option<Session> {
-        let (tick, session) = self.sessions.remove(slot)?;
-        self.order.remove(&tick);
+        let (_, session) = self.sessions.remove(slot)?;
         self.bytes -= session.bytes;
         Some(session)
     }
@@ -52,11 +50,12 @@ impl Cache {
         self.take(&session.slot);
         self.tick += 1;
         self.bytes += session.bytes;
-        self.order.insert(self.tick, session.slot.clone());
         self.sessions.insert(session.slot.clone(), (self.tick, session));
         while self.sessions.len() > self.bounds.sessions || self.bytes > self.bounds.bytes {
-            let Some(oldest) = self.order.values().next().cloned() else { return };
-            self.take(&oldest);
+            // A look at all of them costs less than an order kept for every call.
+            let oldest = self.sessions.iter().min_by_key(|(_, (tick, _))| *tick);
+            let Some(slot) = oldest.map(|(slot, _)| slot.clone()) else { return };
+            self.take(&slot);
         }
     }
 

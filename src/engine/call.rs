@@ -375,7 +375,7 @@ impl Driver {
         if stored.eq(self.input.messages.iter().filter_map(said)) {
             return Ok(());
         }
-        let message = format!("call {:?} was made before with another input", self.input.call_id);
+        let message = format!("call \"{}\" was made before with another input", self.input.call_id);
         Err(Error::new(ErrorKind::InputInvalid, message)
             .hint("use a new callId for a new question"))
     }

@@ -285,7 +285,7 @@ impl Turn<'_> {
             let names: Vec<_> =
                 self.agent.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
             let text = format!(
-                "There is no tool named {:?}. The tools are: {}.",
+                "There is no tool named \"{}\". The tools are: {}.",
                 call.name,
                 names.join(", ")
             );

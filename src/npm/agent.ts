@@ -56,23 +56,23 @@ class AgentHandle implements Agent {
   }
 
   async getAgentState(slot: Slot): Promise<AgentState> {
-    const request = checkSlot(slot);
+    const request = JSON.stringify(checkSlot(slot));
     return this.#ask<AgentState>((core) => core.state(request));
   }
 
   async listSessions(userId: string | null, page: { after?: string; limit?: number } = {}): Promise<SessionInfo[]> {
     if (userId !== null) checkId("userId", userId);
-    const request = { userId, ...checkPage(page) };
+    const request = JSON.stringify({ userId, ...checkPage(page) });
     return this.#ask<SessionInfo[]>((core) => core.listSessions(request));
   }
 
   async history(slot: Slot, page: { before?: string; limit?: number } = {}): Promise<Msg[]> {
-    const request = { ...checkSlot(slot), ...checkPage(page) };
+    const request = JSON.stringify({ ...checkSlot(slot), ...checkPage(page) });
     return this.#ask<Msg[]>((core) => core.history(request));
   }
 
   async deleteSession(slot: Slot): Promise<void> {
-    const request = checkSlot(slot);
+    const request = JSON.stringify(checkSlot(slot));
     await this.#ask<null>((core) => core.deleteSession(request));
   }
 

@@ -8,8 +8,8 @@ export interface Core {
   install(wake: (task: number) => void, report: (place: string) => void): void;
   /** Only in the build for tests. */
   trap?(): void;
-  readonly Agent: new (plain: unknown, ports: unknown) => CoreAgent;
-  readonly OpenStore: { indexedDb(config: unknown, capabilities: unknown): CoreStore };
+  readonly Agent: new (plain: string, ports: unknown) => CoreAgent;
+  readonly OpenStore: { indexedDb(config: string, capabilities: string): CoreStore };
 }
 
 /** An object in wasm memory. */
@@ -36,10 +36,10 @@ export interface CoreCall extends CoreObject {
 
 export interface CoreAgent extends CoreObject {
   call(request: Uint8Array): CoreCall;
-  state(slot: unknown): CoreTask;
-  history(request: unknown): CoreTask;
-  deleteSession(slot: unknown): CoreTask;
-  listSessions(request: unknown): CoreTask;
+  state(slot: string): CoreTask;
+  history(request: string): CoreTask;
+  deleteSession(slot: string): CoreTask;
+  listSessions(request: string): CoreTask;
 }
 
 export interface CoreStore extends CoreObject {

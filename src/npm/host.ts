@@ -1,6 +1,7 @@
 // The ports that Rust is given: a user's model, tools and store, each in the shape that src/wasm expects.
 
 import type { CallHandle } from "./call.js";
+import { storeKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
 import type { Lock } from "./locks.js";
 import { Mirrors } from "./mirror.js";
@@ -8,7 +9,7 @@ import { pump } from "./pump.js";
 import type { Deltas } from "./pump.js";
 import { validated } from "./schema.js";
 import { toBlocks } from "./tool.js";
-import type { Batch, Block, ModelRequest, Msg, Store, ToolContext } from "./types.js";
+import type { Batch, ModelRequest, Msg, Store, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
 
 /** The calls under way, by the tag that Rust knows them by. */
@@ -44,8 +45,7 @@ function modelPort(instance: Instance, model: ModelKind): unknown {
       const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
       const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
       const request: ModelRequest = { system, tools, generate, get messages() { return messages(); } };
-      if (!("generate" in model)) throw new TypeError("the demo model is Rust's own");
-      const deltas = pump((signal) => model.generate(request, { signal }));
+      const deltas = pump((options) => model.generate(request, options));
       return {
         cancel: deltas.cancel,
         next() {
@@ -58,6 +58,8 @@ function modelPort(instance: Instance, model: ModelKind): unknown {
 }
 
 function storePort(instance: Instance, store: Store): unknown {
+  const atHand = storeKind(store)?.atHand;
+  if (atHand !== undefined) return atHand;
   // Functions are read once: what a user changes on the object later does not change the agent.
   const { get, list, commit } = store;
   return {
@@ -71,11 +73,11 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
   return {
     run(tag: number, toolCallId: string, input: unknown) {
       const controller = new AbortController();
-      const run = async (): Promise<readonly Block[]> => {
+      const run = async (): Promise<string> => {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
         const context = contextOf(calls.get(tag), toolCallId, controller.signal);
-        return toBlocks(await tool.execute(await validated(tool.schema, input), context));
+        return JSON.stringify(toBlocks(await tool.execute(await validated(tool.schema, input), context)));
       };
       return {
         output: instance.promise(run),

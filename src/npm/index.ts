@@ -11,7 +11,8 @@ export declare const indexedDbStore: IndexedDbStore;
 
 export { LockgateError } from "./errors.js";
 export { memoryStore } from "./memory.js";
-export { customModel, demoModel } from "./models.js";
+export { demoModel } from "./demo.js";
+export { customModel } from "./models.js";
 export { textOf } from "./text.js";
 export { tool } from "./tool.js";
 export type * from "./types.js";

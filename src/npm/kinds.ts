@@ -15,17 +15,18 @@ export interface ToolKind {
   readonly timeoutMs: number | undefined;
 }
 
-export type ModelKind =
-  | { readonly kind: "model"; readonly id: string; readonly demo: { readonly delayMs: number } }
-  | {
-      readonly kind: "model";
-      readonly id: string;
-      readonly generate: (request: ModelRequest, options: { signal: AbortSignal }) => AsyncIterable<ModelDelta>;
-    };
+export interface ModelKind {
+  readonly kind: "model";
+  readonly id: string;
+  readonly generate: (request: ModelRequest, options: { signal: AbortSignal }) => AsyncIterable<ModelDelta>;
+}
 
 export interface StoreKind {
   readonly kind: "store";
-  readonly indexedDb: { readonly name: string; readonly durability: "strict" | "relaxed" };
+  /** Rust keeps it. */
+  readonly indexedDb?: { readonly name: string; readonly durability: "strict" | "relaxed" };
+  /** Its methods without promises, where the records are at hand. */
+  readonly atHand?: unknown;
 }
 
 /** A public value that carries what it is underneath. */

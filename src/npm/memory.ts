@@ -1,5 +1,6 @@
 // A store that forgets. It lives in JavaScript, so that it survives a crash of the wasm.
 
+import { marked } from "./kinds.js";
 import type { Batch, Store, StoreCapabilities, StoredRecord } from "./types.js";
 
 const CAPABILITIES: StoreCapabilities = {
@@ -14,13 +15,20 @@ const CAPABILITIES: StoreCapabilities = {
 /** A store in this process's memory: for tests, and for whoever wants nothing kept. */
 export function memoryStore(): Store {
   const records = new Records();
-  return {
+  const atHand = {
+    get: (keys: readonly string[]) => keys.map((key) => records.get(key)),
+    list: (prefix: string, page: { readonly after?: string; readonly limit?: number } = {}) =>
+      records.list(prefix, page.after, page.limit ?? Infinity),
+    commit: (batch: Batch) => records.commit(batch),
+  };
+  const store: Store = {
     name: "memory",
     capabilities: CAPABILITIES,
-    get: async (keys) => keys.map((key) => records.get(key)),
-    list: async (prefix, options = {}) => records.list(prefix, options.after, options.limit ?? Infinity),
-    commit: async (batch) => records.commit(batch),
+    get: async (keys) => atHand.get(keys),
+    list: async (prefix, page) => atHand.list(prefix, page),
+    commit: async (batch) => atHand.commit(batch),
   };
+  return marked<Store>(store, { kind: "store", atHand });
 }
 
 /** Records in key order. Keys are kept folder by folder, so that a change costs little however many there are. */

@@ -4,15 +4,6 @@ import { LockgateError } from "./errors.js";
 import { marked } from "./kinds.js";
 import type { Model, ModelDelta, ModelRequest } from "./types.js";
 
-/** A small offline model that follows simple rules, so that demos and tests need no key. It says what it is. */
-export function demoModel(options: { readonly delayMs?: number } = {}): Model {
-  const delayMs = options.delayMs ?? 0;
-  if (!Number.isInteger(delayMs) || delayMs < 0) {
-    throw new LockgateError("OPTIONS", "delayMs is not a number of milliseconds", { hint: "give a whole number from 0 on" });
-  }
-  return marked<Model>({ id: "demo" }, { kind: "model", id: "demo", demo: { delayMs } });
-}
-
 /** Your own model: yield deltas, return nothing. What it throws fails the call with MODEL_FAILED, or with its own code if it has one of ours. */
 export function customModel(options: {
   readonly id: string;

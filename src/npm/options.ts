@@ -7,7 +7,8 @@ import type { AgentOptions, CallOptions, Input, Slot, Store } from "./types.js";
 
 /** The options of an agent, apart: what is plain, and what is not. */
 export interface Checked {
-  readonly plain: Record<string, unknown>;
+  /** The plain options as JSON text. */
+  readonly plain: string;
   readonly name: string;
   readonly model: ModelKind;
   readonly store: Store;
@@ -41,7 +42,6 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
   const indexedDb = storeKind(store)?.indexedDb;
   const plain: Record<string, unknown> = {};
   for (const name of PLAIN) if (options[name] !== undefined) plain[name] = options[name];
-  plain["model"] = "demo" in model ? { demo: model.demo } : {};
   plain["store"] = { capabilities: store.capabilities, ...(indexedDb === undefined ? {} : { indexedDb }) };
   plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
     name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -111,9 +111,9 @@ export function checkCall(context: (Slot & CallOptions) | undefined): CallOption
   return { signal, callId, ...(attributes === undefined ? {} : { attributes }) };
 }
 
-function json(plain: Record<string, unknown>): Record<string, unknown> {
+function json(plain: Record<string, unknown>): string {
   try {
-    return JSON.parse(JSON.stringify(plain)) as Record<string, unknown>;
+    return JSON.stringify(plain);
   } catch (cause) {
     throw wrong("the options are not plain data", "only model, tools and store may hold functions", cause);
   }

@@ -12,9 +12,17 @@ export interface Deltas {
   cancel(): void;
 }
 
-/** Begins to pump; `signal` of the model fires when Rust has no use for more. */
-export function pump(begin: (signal: AbortSignal) => AsyncIterable<ModelDelta>): Deltas {
-  const controller = new AbortController();
+/** Begins to pump; the signal fires when Rust has no use for more. It is made when it is first asked for. */
+export function pump(begin: (options: { readonly signal: AbortSignal }) => AsyncIterable<ModelDelta>): Deltas {
+  let controller: AbortController | undefined;
+  let stopped = false;
+  const options = {
+    get signal(): AbortSignal {
+      controller ??= new AbortController();
+      if (stopped) controller.abort();
+      return controller.signal;
+    },
+  };
   const buffer: ModelDelta[] = [];
   let over = false;
   let failure: { readonly error: unknown } | undefined;
@@ -27,8 +35,8 @@ export function pump(begin: (signal: AbortSignal) => AsyncIterable<ModelDelta>):
   const run = async (): Promise<void> => {
     // Not while Rust is on the stack: what a user wrote may call into it.
     await null;
-    for await (const delta of begin(controller.signal)) {
-      if (controller.signal.aborted) return;
+    for await (const delta of begin(options)) {
+      if (stopped) return;
       buffer.push(delta);
       tell();
       if (buffer.length >= FULL) await new Promise<void>((resolve) => (drained = resolve));
@@ -55,8 +63,10 @@ export function pump(begin: (signal: AbortSignal) => AsyncIterable<ModelDelta>):
   return {
     next: () => take() ?? new Promise<void>((resolve) => (told = resolve)).then(() => take() ?? "[]"),
     cancel: () => {
+      if (over) return;
+      stopped = true;
       queueMicrotask(() => {
-        controller.abort();
+        controller?.abort();
         drained?.();
       });
     },

@@ -360,6 +360,8 @@ export interface ToolConfig<I, S extends Schema = Schema> {
   readonly inputSchema: S;
   /** What it answers is shown to the model: text as it is, a block or blocks as they are, anything else as JSON. */
   readonly execute: (input: I, context: ToolContext) => unknown | Promise<unknown>;
+  /** Says that it changes nothing. */
+  readonly readOnly?: boolean;
   /** Whether calls of it may run beside others. Default true. */
   readonly parallel?: boolean;
   readonly timeoutMs?: number;

@@ -24,7 +24,7 @@ impl Registry {
                 let hint = "a tool's name is 1 to 64 letters, digits, _ or -";
                 return Err(Error::new(
                     ErrorKind::Options,
-                    format!("{name:?} is not a tool's name"),
+                    format!("\"{name}\" is not a tool's name"),
                 )
                 .hint(hint));
             }
@@ -32,7 +32,7 @@ impl Registry {
                 let hint = "give each tool a name of its own";
                 return Err(Error::new(
                     ErrorKind::Options,
-                    format!("two tools are named {name:?}"),
+                    format!("two tools are named \"{name}\""),
                 )
                 .hint(hint));
             }

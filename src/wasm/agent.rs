@@ -13,8 +13,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json::{self, Fields, Misread, Read};
 use crate::message::Message;
-use crate::model::demo::DemoModel;
-use crate::port::{Host, Model, Page, Store};
+use crate::port::{Page, Store};
 use crate::slot::Slot;
 use crate::wasm::call::Call;
 use crate::wasm::error::to_js;
@@ -39,7 +38,7 @@ impl Agent {
     /// Builds an agent of plain options and of ports written in JavaScript:
     /// `{ model, store, tools, lock }` as `src/npm/host.ts` makes them.
     #[wasm_bindgen(constructor)]
-    pub fn new(plain: JsValue, ports: &JsValue) -> Thrown<Agent> {
+    pub fn new(plain: &str, ports: &JsValue) -> Thrown<Agent> {
         build(plain, ports).map(Agent).map_err(|error| to_js(&error))
     }
 
@@ -49,7 +48,7 @@ impl Agent {
         let begin = || {
             let parsed = serde_json::from_slice(request);
             let request =
-                parsed.map_err(|error| bad_input(Misread::new(format!("JSON ({error})"))))?;
+                parsed.map_err(|error| bad_input(Misread::new(&format!("JSON ({error})"))))?;
             let request = call_request(&self.0, &request)?;
             self.0.call(request).map(Call::new)
         };
@@ -57,14 +56,14 @@ impl Agent {
     }
 
     /// The session's AgentState, as JSON.
-    pub fn state(&self, slot: JsValue) -> Thrown<Task> {
+    pub fn state(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
             Box::pin(async move { agent.state(&slot).await.map(|it| text(&it)) })
         })
     }
 
     /// Messages of the log, as a JSON list; the page is `{ before, limit }`.
-    pub fn history(&self, request: JsValue) -> Thrown<Task> {
+    pub fn history(&self, request: &str) -> Thrown<Task> {
         self.on_slot(request, |agent, slot, request| {
             Box::pin(async move {
                 let page = Fields::of(&request).and_then(|fields| {
@@ -79,7 +78,7 @@ impl Agent {
 
     /// Deletes the session.
     #[wasm_bindgen(js_name = deleteSession)]
-    pub fn delete_session(&self, slot: JsValue) -> Thrown<Task> {
+    pub fn delete_session(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
             Box::pin(async move { agent.delete_session(&slot).await.map(|()| "null".to_owned()) })
         })
@@ -87,7 +86,7 @@ impl Agent {
 
     /// A user's sessions, as a JSON list; `request` is `{ userId, after, limit }`.
     #[wasm_bindgen(js_name = listSessions)]
-    pub fn list_sessions(&self, request: JsValue) -> Thrown<Task> {
+    pub fn list_sessions(&self, request: &str) -> Thrown<Task> {
         let agent = self.0.clone();
         let begin = || {
             let request = value(request, ErrorKind::InputInvalid, "the page")?;
@@ -115,7 +114,7 @@ impl Agent {
     /// Begins a task about one slot; the rest of the request is the task's to read.
     fn on_slot(
         &self,
-        request: JsValue,
+        request: &str,
         task: impl FnOnce(engine::Agent, Slot, Value) -> Answer,
     ) -> Thrown<Task> {
         let begin = || {
@@ -128,11 +127,11 @@ impl Agent {
     }
 }
 
-fn build(plain: JsValue, ports: &JsValue) -> Result<engine::Agent> {
+fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     let plain = value(plain, ErrorKind::Options, "the options")?;
-    let host: Rc<dyn Host> = Rc::new(JsHost);
-    let mut builder = Builder::new(options::read(&plain)?).host(Rc::clone(&host));
-    builder = builder.model(model(&plain, &port(ports, "model"), &host));
+    let mut builder = Builder::new(options::read(&plain)?).host(Rc::new(JsHost));
+    let model = CustomModel::new(port(ports, "model").unchecked_into::<JsModel>());
+    builder = builder.model(Rc::new(model));
     builder = builder.store(store(&plain, port(ports, "store"))?);
     let specs = plain.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
     let tools: Vec<JsValue> =
@@ -147,19 +146,13 @@ fn build(plain: JsValue, ports: &JsValue) -> Result<engine::Agent> {
     builder.build()
 }
 
-/// The demo model is ours; every other model is JavaScript's.
-fn model(plain: &Value, custom: &JsValue, host: &Rc<dyn Host>) -> Rc<dyn Model> {
-    match plain.pointer("/model/demo/delayMs").and_then(Value::as_u64) {
-        Some(delay_ms) => Rc::new(DemoModel::new(Rc::clone(host), delay_ms)),
-        None => Rc::new(CustomModel::new(custom.clone().unchecked_into::<JsModel>())),
-    }
-}
-
 /// IndexedDB is ours; every other store is JavaScript's.
 fn store(plain: &Value, custom: JsValue) -> Result<Rc<dyn Store>> {
-    let capabilities =
-        options::capabilities(plain.pointer("/store/capabilities").unwrap_or(&Value::Null))?;
-    match plain.pointer("/store/indexedDb") {
+    let store = plain.get("store");
+    let capabilities = options::capabilities(
+        store.and_then(|store| store.get("capabilities")).unwrap_or(&Value::Null),
+    )?;
+    match store.and_then(|store| store.get("indexedDb")) {
         Some(indexed_db) => Ok(Rc::new(IndexedDb::open(indexed_db, capabilities)?)),
         None => {
             Ok(Rc::new(CustomStore { store: custom.unchecked_into::<JsStore>(), capabilities }))

@@ -25,6 +25,11 @@ extern "C" {
     type Function;
 }
 
+/// Random bytes that are fetched ahead.
+const POOLED: usize = 1_024;
+
+thread_local!(static POOL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+
 /// The longest time a timer takes; a longer one would fire at once.
 const LONGEST: u64 = 2_147_483_647;
 
@@ -37,9 +42,17 @@ impl Host for JsHost {
     }
 
     fn random(&self, bytes: &mut [u8]) {
-        let filled = Uint8Array::new_with_length(bytes.len() as u32);
-        get_random_values(&filled);
-        filled.copy_to(bytes);
+        POOL.with(|pool| {
+            let mut pool = pool.borrow_mut();
+            // Chance is fetched in bulk: a call needs a dozen ids, and each way to JavaScript costs microseconds.
+            if pool.len() < bytes.len() {
+                let filled = Uint8Array::new_with_length((POOLED + bytes.len()) as u32);
+                get_random_values(&filled);
+                *pool = filled.to_vec();
+            }
+            let kept = pool.len() - bytes.len();
+            bytes.copy_from_slice(&pool.split_off(kept));
+        });
     }
 
     fn sleep(&self, ms: u64) -> Local<'static, ()> {

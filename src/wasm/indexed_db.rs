@@ -250,7 +250,7 @@ async fn open(name: &str) -> Result<IdbDatabase> {
             Ok(Some(error)) => failed(error.into()),
             _ => Error::new(
                 ErrorKind::StoreBlocked,
-                format!("another page holds the database {name:?}"),
+                format!("another page holds the database \"{name}\""),
             )
             .hint("close other tabs of this site and try again"),
         });

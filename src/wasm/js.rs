@@ -11,9 +11,10 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::wasm::error::from_js;
 
-/// A JavaScript value as JSON. Always through [`Value`], so that the second serializer is compiled once.
-pub(super) fn value(from: JsValue, kind: ErrorKind, what: &str) -> Result<Value> {
-    serde_wasm_bindgen::from_value(from)
+/// JSON text of TypeScript's. (Reading objects with serde-wasm-bindgen would cost 24 KB of wasm more, most of it for
+/// printing numbers in errors, and would trap on a cycle.)
+pub(super) fn value(text: &str, kind: ErrorKind, what: &str) -> Result<Value> {
+    serde_json::from_str(text)
         .map_err(|error| Error::new(kind, format!("{what} is not plain JSON: {error}")))
 }
 

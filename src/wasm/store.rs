@@ -164,10 +164,7 @@ pub struct OpenStore(Rc<dyn Store>);
 impl OpenStore {
     /// IndexedDB, of `{ name, durability }`.
     #[wasm_bindgen(js_name = indexedDb)]
-    pub fn indexed_db(
-        config: JsValue,
-        capabilities: JsValue,
-    ) -> std::result::Result<OpenStore, JsValue> {
+    pub fn indexed_db(config: &str, capabilities: &str) -> std::result::Result<OpenStore, JsValue> {
         let open = || {
             let config = value(config, ErrorKind::Options, "the store")?;
             let capabilities = value(capabilities, ErrorKind::Options, "the store")?;

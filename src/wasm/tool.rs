@@ -27,7 +27,7 @@ extern "C" {
 
     /// One run of it.
     type JsRun;
-    /// A promise of the blocks it answers with.
+    /// A promise of the blocks it answers with, as JSON text.
     #[wasm_bindgen(method, getter)]
     fn output(this: &JsRun) -> Promise;
     /// Tells it to stop, soon: never while we are still on the stack.
@@ -55,7 +55,8 @@ impl Tool for CustomTool {
             };
             let output = settled(Ok(running.run.output().into()), ErrorKind::Internal).await;
             running.over = true;
-            let output = value(output?, ErrorKind::Internal, "the tool's result")?;
+            let output = output?.as_string().unwrap_or_default();
+            let output = value(&output, ErrorKind::Internal, "the tool's result")?;
             Block::list(&output)
                 .map_err(|misread| misread.into_error(ErrorKind::Internal, "the tool's result"))
         })
