@@ -1,5 +1,5 @@
 // The page: sessions on the left, the open one on the right, and the keys that work everywhere.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useChat } from "./chat.ts";
 import type { Chat } from "./chat.ts";
 import { Composer } from "./composer.tsx";
@@ -148,7 +148,8 @@ function Legend() {
 
 /** Keys that work wherever the focus is; letters only while nobody is typing. */
 function useKeys(keys: Readonly<Record<string, () => void>>): void {
-  useEffect(() => {
+  // Before the page is painted: a key that is pressed at once must not be lost.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const action = keys[event.key];
       if (!action || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;

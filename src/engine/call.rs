@@ -9,12 +9,11 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use serde_json::Value;
-
 use crate::engine::Inner;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::gate::Ticket;
 use crate::engine::outbox::Outbox;
+use crate::engine::outcome::{Ended, Failed, aborted, answer_of, gone, same_input, told_again};
 use crate::engine::turn::{Spoken, Turn};
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -24,7 +23,7 @@ use crate::future::{Either, Local, race};
 use crate::message::{Message, Role, Usage, rfc3339};
 use crate::port::Held;
 use crate::slot::Slot;
-use crate::store::entry::{Entry, EntryKind, Outcome};
+use crate::store::entry::{EntryKind, Outcome};
 use crate::store::id;
 use crate::store::session::Turn as StoredTurn;
 use crate::store::session::{Input, Session};
@@ -42,24 +41,6 @@ pub struct CallRequest {
     pub call_id: Option<String>,
     /// What models and tools are to know the call by; free for the caller, never stored.
     pub tag: u32,
-}
-
-/// How a call ended.
-pub type Ended = std::result::Result<Rc<Reply>, Failed>;
-
-/// A call that failed, and what was answered before it did.
-#[derive(Clone, Debug)]
-pub struct Failed {
-    /// Why.
-    pub error: Error,
-    /// The answer so far; it is in the log too.
-    pub partial: Option<Rc<Message>>,
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
-        Failed { error, partial: None }
-    }
 }
 
 /// A call under way.
@@ -211,8 +192,8 @@ impl Driver {
         if self.input.named
             && let Some(entry) = self.agent.sessions.outcome(&session, &self.input.call_id).await?
         {
-            self.same_input(&entry)?;
-            match self.seen_before(&session, &entry) {
+            same_input(&self.input, &entry)?;
+            match told_again(&entry, session.version(), &self.silence()) {
                 Some(ended) => {
                     self.agent.cache.borrow_mut().put(session);
                     return ended;
@@ -368,52 +349,6 @@ impl Driver {
         }
     }
 
-    fn same_input(&self, entry: &Entry) -> Result<()> {
-        let said =
-            |message: &Rc<Message>| (message.role == Role::User).then(|| message.content.clone());
-        let stored = entry.messages.iter().filter_map(said).take(self.input.messages.len());
-        if stored.eq(self.input.messages.iter().filter_map(said)) {
-            return Ok(());
-        }
-        let message = format!("call \"{}\" was made before with another input", self.input.call_id);
-        Err(Error::new(ErrorKind::InputInvalid, message)
-            .hint("use a new callId for a new question"))
-    }
-
-    /// The stored outcome of a call of this id; `None` if it is worth another try.
-    fn seen_before(
-        &self,
-        session: &Session,
-        entry: &Entry,
-    ) -> Option<std::result::Result<Reply, Failed>> {
-        let outcome = entry.outcome.as_ref()?;
-        if let Some(code) = &outcome.code {
-            let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.code() == code);
-            let kind = kind.unwrap_or(ErrorKind::Internal);
-            let error = Error::new(kind, outcome.message.clone().unwrap_or_default());
-            let failed = Failed { error, partial: answer_of(&entry.messages) };
-            return (!kind.is_retryable()).then_some(Err(failed));
-        }
-        let message = answer_of(&entry.messages).unwrap_or_else(|| self.silence());
-        let mut usage = Usage::default();
-        entry
-            .messages
-            .iter()
-            .filter_map(|message| message.usage.as_ref())
-            .for_each(|one| usage.add(one));
-        Some(Ok(Reply {
-            call_id: self.input.call_id.as_str().into(),
-            reason: reason(outcome.reason.as_ref()),
-            text: message.text(),
-            message,
-            messages: entry.messages.clone(),
-            usage,
-            output: None,
-            asks: Vec::new(),
-            version: session.version(),
-        }))
-    }
-
     /// The answer of a call in which the model said nothing.
     fn silence(&self) -> Rc<Message> {
         let at = rfc3339(self.agent.host.now_ms());
@@ -430,33 +365,4 @@ pub(super) fn stamped(mut message: Message, agent: &Inner, at: &str) -> Message 
         message.at = at.to_owned();
     }
     message
-}
-
-pub(super) fn aborted() -> Error {
-    Error::new(ErrorKind::Aborted, "the call was aborted by its signal")
-}
-
-fn gone(slot: &Slot) -> Error {
-    Error::new(ErrorKind::NoSuchSession, format!("{slot} was deleted"))
-}
-
-/// The last thing the model said.
-fn answer_of(messages: &[Rc<Message>]) -> Option<Rc<Message>> {
-    messages.iter().rev().find(|message| message.role == Role::Assistant).cloned()
-}
-
-/// Reads a reason back from its word.
-fn reason(word: Option<&Value>) -> Reason {
-    let all = [
-        Reason::Stop,
-        Reason::Asking,
-        Reason::Suspended,
-        Reason::Interrupted,
-        Reason::MaxIterations,
-        Reason::Length,
-        Reason::Middleware,
-        Reason::Empty,
-    ];
-    let same = |reason: &Reason| Some(&crate::json::to_value(reason)) == word;
-    all.into_iter().find(same).unwrap_or(Reason::Stop)
 }

@@ -8,14 +8,16 @@ mod cancel;
 mod gate;
 mod options;
 mod outbox;
+mod outcome;
 mod turn;
 
 pub use cache::{Bounds, Cache};
-pub use call::{Call, CallRequest, Ended, Failed};
+pub use call::{Call, CallRequest};
 pub use cancel::{Cancel, Cause};
 pub use gate::{Gate, Ticket};
 pub use options::{Builder, Options, Timeouts};
 pub use outbox::Outbox;
+pub use outcome::{Ended, Failed};
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

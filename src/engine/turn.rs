@@ -4,9 +4,10 @@ use std::future::Future;
 use std::rc::Rc;
 
 use crate::engine::Inner;
-use crate::engine::call::{aborted, stamped};
+use crate::engine::call::stamped;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::outbox::Outbox;
+use crate::engine::outcome::aborted;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;

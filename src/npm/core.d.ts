@@ -9,7 +9,7 @@ export interface Core {
   /** Only in the build for tests. */
   trap?(): void;
   readonly Agent: new (plain: string, ports: unknown) => CoreAgent;
-  readonly OpenStore: { indexedDb(config: string, capabilities: string): CoreStore };
+  readonly OpenStore: { indexedDb(config: string): CoreStore };
 }
 
 /** An object in wasm memory. */

@@ -3,7 +3,7 @@
 import type { ErrorCode, Msg, SerializedError, Slot } from "./types.js";
 
 /** HTTP status of each code, and whether the same call may succeed later. Rust has the same table; a test compares. */
-export const CODES: Readonly<Record<ErrorCode, { readonly status: number; readonly retryable: boolean }>> = {
+export const CODES = {
   OPTIONS: { status: 400, retryable: false },
   ID_INVALID: { status: 400, retryable: false },
   INPUT_INVALID: { status: 400, retryable: false },
@@ -41,7 +41,7 @@ export const CODES: Readonly<Record<ErrorCode, { readonly status: number; readon
   MIDDLEWARE: { status: 500, retryable: false },
   PATH_INVALID: { status: 400, retryable: false },
   INTERNAL: { status: 500, retryable: false },
-};
+} as const satisfies Readonly<Record<ErrorCode, { readonly status: number; readonly retryable: boolean }>>;
 
 /** Two copies of this package in one realm still know each other's errors by it. */
 const MARK = Symbol.for("lockgate.error");

@@ -48,7 +48,7 @@ function directUse(load: Load, config: unknown) {
   return async (use: (core: CoreStore) => ReturnType<CoreStore["get"]>): Promise<unknown> => {
     const instance = (await loadEngine(load)).instance();
     if (opened?.instance !== instance) {
-      const core = instance.enter(() => instance.core.OpenStore.indexedDb(JSON.stringify(config), JSON.stringify(CAPABILITIES)));
+      const core = instance.enter(() => instance.core.OpenStore.indexedDb(JSON.stringify(config)));
       opened = { instance, core: instance.own(core) };
     }
     const { core } = opened;

@@ -115,7 +115,8 @@ pub struct Head {
     pub session_id: String,
     /// Whose; compared on read.
     pub user_id: Option<String>,
-    /// Every AgentState field but the messages.
+    /// Every AgentState field but the messages; absent while it is the default.
+    #[serde(skip_serializing_if = "is_default")]
     pub facts: Facts,
     /// The context.
     pub view: Vec<Piece>,
@@ -133,6 +134,10 @@ pub struct Head {
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
+}
+
+fn is_default(facts: &Facts) -> bool {
+    *facts == Facts::default()
 }
 
 /// What a head record holds.
@@ -196,7 +201,7 @@ impl Head {
             epoch: fields.required("epoch", json::text)?,
             session_id: fields.required("session_id", json::text)?,
             user_id: fields.optional("user_id", json::text)?,
-            facts: fields.required("facts", Facts::from_json)?,
+            facts: fields.or_default("facts", Facts::from_json)?,
             view: fields.required("view", pieces)?,
             leaf: fields.optional("leaf", EntryRef::from_json)?,
             next: fields.required("next", json::count)?,

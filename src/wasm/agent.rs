@@ -149,15 +149,12 @@ fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
 /// IndexedDB is ours; every other store is JavaScript's.
 fn store(plain: &Value, custom: JsValue) -> Result<Rc<dyn Store>> {
     let store = plain.get("store");
-    let capabilities = options::capabilities(
-        store.and_then(|store| store.get("capabilities")).unwrap_or(&Value::Null),
-    )?;
-    match store.and_then(|store| store.get("indexedDb")) {
-        Some(indexed_db) => Ok(Rc::new(IndexedDb::open(indexed_db, capabilities)?)),
-        None => {
-            Ok(Rc::new(CustomStore { store: custom.unchecked_into::<JsStore>(), capabilities }))
-        }
+    if let Some(config) = store.and_then(|store| store.get("indexedDb")) {
+        return Ok(Rc::new(IndexedDb::open(config)?));
     }
+    let capabilities = store.and_then(|store| store.get("capabilities")).unwrap_or(&Value::Null);
+    let capabilities = options::capabilities(capabilities)?;
+    Ok(Rc::new(CustomStore { store: custom.unchecked_into::<JsStore>(), capabilities }))
 }
 
 fn port(ports: &JsValue, name: &str) -> JsValue {

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
-use crate::port::{Batch, Capabilities, Committed, Page, Record, Store};
+use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
 use crate::wasm::error::from_js;
 use crate::wasm::store::{put, record};
 
@@ -45,10 +45,9 @@ extern "C" {
 }
 
 /// A database of this origin; opened at its first use, and again after the browser has closed it.
-pub(super) struct IndexedDb {
+pub struct IndexedDb {
     name: String,
     durability: String,
-    capabilities: Capabilities,
     connection: RefCell<Option<Connection>>,
 }
 
@@ -60,13 +59,20 @@ struct Connection {
 }
 
 impl IndexedDb {
-    /// The database of this configuration, `{ name, durability }`; nothing is opened yet.
-    pub(super) fn open(config: &Value, capabilities: Capabilities) -> Result<IndexedDb> {
-        let text = |name: &str| config.get(name).and_then(Value::as_str).map(str::to_owned);
-        let name = text("name")
-            .ok_or_else(|| Error::new(ErrorKind::Options, "the database has no name"))?;
-        let durability = text("durability").unwrap_or_else(|| "strict".to_owned());
-        Ok(IndexedDb { name, durability, capabilities, connection: RefCell::default() })
+    /// The database of this name, of `strict` or `relaxed` durability; nothing is opened yet.
+    pub fn new(name: &str, durability: &str) -> IndexedDb {
+        let (name, durability) = (name.to_owned(), durability.to_owned());
+        IndexedDb { name, durability, connection: RefCell::default() }
+    }
+
+    /// The database of this configuration, `{ name, durability }`.
+    pub(super) fn open(config: &Value) -> Result<IndexedDb> {
+        let text = |name: &str| config.get(name).and_then(Value::as_str);
+        let nameless = || Error::new(ErrorKind::Options, "the database has no name");
+        Ok(IndexedDb::new(
+            text("name").ok_or_else(nameless)?,
+            text("durability").unwrap_or("strict"),
+        ))
     }
 
     /// A transaction; if the browser has closed the database meanwhile, of a database opened anew.
@@ -188,7 +194,7 @@ impl IndexedDb {
 
 impl Store for IndexedDb {
     fn capabilities(&self) -> Capabilities {
-        self.capabilities
+        Capabilities { atomic: true, compare_and_set: true, shared: Shared::Origin }
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {

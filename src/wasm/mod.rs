@@ -21,5 +21,8 @@ mod tool;
 
 pub use agent::Agent;
 pub use call::Call;
+pub use indexed_db::IndexedDb;
 pub use store::OpenStore;
+#[cfg(feature = "testing")]
+pub use task::trap;
 pub use task::{Task, install};

@@ -13,7 +13,6 @@ use crate::port::{Batch, Capabilities, Committed, Page, Record, Store};
 use crate::wasm::error::to_js;
 use crate::wasm::indexed_db::IndexedDb;
 use crate::wasm::js::{settled, value};
-use crate::wasm::options;
 use crate::wasm::task::Task;
 
 #[wasm_bindgen]
@@ -164,14 +163,9 @@ pub struct OpenStore(Rc<dyn Store>);
 impl OpenStore {
     /// IndexedDB, of `{ name, durability }`.
     #[wasm_bindgen(js_name = indexedDb)]
-    pub fn indexed_db(config: &str, capabilities: &str) -> std::result::Result<OpenStore, JsValue> {
-        let open = || {
-            let config = value(config, ErrorKind::Options, "the store")?;
-            let capabilities = value(capabilities, ErrorKind::Options, "the store")?;
-            let store = IndexedDb::open(&config, options::capabilities(&capabilities)?)?;
-            Ok(OpenStore(Rc::new(store)))
-        };
-        open().map_err(|error: Error| to_js(&error))
+    pub fn indexed_db(config: &str) -> std::result::Result<OpenStore, JsValue> {
+        let open = || IndexedDb::open(&value(config, ErrorKind::Options, "the store")?);
+        open().map(|store| OpenStore(Rc::new(store))).map_err(|error| to_js(&error))
     }
 
     /// The records under the keys.

@@ -1,1 +1,98 @@
-//! Native stories.
+//! What needs a real browser: the IndexedDB store against the list of rules, and its way of failing.
+
+#![cfg(target_arch = "wasm32")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test that meets something unexpected is to fail there"
+)]
+
+use std::cell::Cell;
+
+use lockgate::error::ErrorKind;
+use lockgate::port::{Batch, Committed, Page, Store};
+use lockgate::store::rules::RULES;
+use lockgate::wasm::IndexedDb;
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::JsFuture;
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+thread_local!(static LAST: Cell<u32> = const { Cell::new(0) });
+
+/// A database that no other test has.
+fn fresh() -> (String, IndexedDb) {
+    LAST.set(LAST.get() + 1);
+    let name = format!("test-{}-{}", js_sys::Date::now(), LAST.get());
+    let database = IndexedDb::new(&name, "relaxed");
+    (name, database)
+}
+
+fn one(revision: &str) -> Batch {
+    let put = vec![("head".to_owned(), b"1".to_vec())];
+    Batch { revision: revision.to_owned(), put, ..Batch::default() }
+}
+
+#[wasm_bindgen_test]
+async fn indexed_db_keeps_every_rule() {
+    for rule in RULES {
+        let (_, store) = fresh();
+        if let Err(error) = (rule.run)(&store).await {
+            panic!("{}: {error}", rule.name);
+        }
+    }
+}
+
+#[wasm_bindgen_test]
+async fn two_handles_of_one_database_see_each_other() {
+    let (name, one_tab) = fresh();
+    let other_tab = IndexedDb::new(&name, "strict");
+    one_tab.commit(&one("r1")).await.unwrap();
+    let expecting = Batch { expect: Some(("head".into(), Some("r1".into()))), ..one("r2") };
+    assert_eq!(other_tab.commit(&expecting).await.unwrap(), Committed::Done);
+    assert_eq!(one_tab.commit(&expecting).await.unwrap(), Committed::Conflict);
+}
+
+#[wasm_bindgen_test]
+async fn a_database_that_was_deleted_is_opened_again() {
+    let (name, store) = fresh();
+    store.commit(&one("r1")).await.unwrap();
+    delete(&name).await;
+    assert!(store.list("", Page::default()).await.unwrap().is_empty());
+    assert_eq!(store.commit(&one("r2")).await.unwrap(), Committed::Done);
+}
+
+#[wasm_bindgen_test]
+async fn a_database_of_a_newer_version_is_a_typed_error() {
+    let (name, store) = fresh();
+    open(&name, 7).await;
+    let error = store.commit(&one("r1")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StateVersion);
+    assert!(error.hint_text().is_some());
+}
+
+fn factory() -> web_sys::IdbFactory {
+    js_sys::Reflect::get(&js_sys::global(), &"indexedDB".into()).unwrap().unchecked_into()
+}
+
+/// Deletes a database behind the store's back, as another tab would.
+async fn delete(name: &str) {
+    done(&factory().delete_database(name).unwrap()).await;
+}
+
+async fn open(name: &str, version: u32) {
+    let request = factory().open_with_u32(name, version).unwrap();
+    done(&request).await;
+    let database: web_sys::IdbDatabase = request.result().unwrap().unchecked_into();
+    database.close();
+}
+
+async fn done(request: &web_sys::IdbOpenDbRequest) {
+    let promise = js_sys::Promise::new(&mut |resolve, reject| {
+        request.set_onsuccess(Some(&resolve));
+        request.set_onerror(Some(&reject));
+    });
+    JsFuture::from(promise).await.unwrap();
+}

@@ -1,8 +1,52 @@
 //! What a call does, from its place in the queue to its saved outcome.
 
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
 use crate::support::*;
-use lockgate::event::Reason;
-use lockgate::model::scripted::{Line, ScriptedModel};
+use lockgate::engine::{Agent, Call, CallRequest, Cause};
+use lockgate::error::{Error, ErrorKind, Result};
+use lockgate::event::{Event, Reason};
+use lockgate::future::Local;
+use lockgate::message::{Block, Role};
+use lockgate::model::scripted::{Line, ScriptedModel, words};
+use lockgate::port::{Page, Tool, ToolRun, ToolSpec};
+use serde_json::json;
+
+/// A tool that answers with its input, fails, or hangs.
+struct Echo(Rc<ToolSpec>, Rc<Cell<u32>>);
+
+impl Echo {
+    fn new(name: &str, parallel: bool) -> Rc<Echo> {
+        let input_schema = json!({ "type": "object" });
+        let (name, description) = (name.to_owned(), "echoes".to_owned());
+        let spec = ToolSpec { name, description, input_schema, parallel, timeout_ms: Some(1_000) };
+        Rc::new(Echo(Rc::new(spec), Rc::default()))
+    }
+}
+
+impl Tool for Echo {
+    fn spec(&self) -> &Rc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
+        self.1.set(self.1.get() + 1);
+        match run.input.get("do").and_then(|it| it.as_str()) {
+            Some("fail") => Box::pin(async { Err(Error::new(ErrorKind::Internal, "it broke")) }),
+            Some("hang") => Box::pin(std::future::pending()),
+            _ => Box::pin(async { Ok(vec![Block::text(run.input.to_string())]) }),
+        }
+    }
+}
+
+fn names(call: &mut Call) -> Vec<String> {
+    let mut names = Vec::new();
+    while let Some(event) = block_on(call.next()) {
+        names.push(json!(event)["type"].as_str().unwrap().to_owned());
+    }
+    names
+}
 
 #[test]
 fn an_answer_is_saved_and_told_again() {
@@ -10,4 +54,288 @@ fn an_answer_is_saved_and_told_again() {
     let reply = ask(&agent, "s1", "Hello?").unwrap();
     assert_eq!((reply.reason, reply.text.as_str()), (Reason::Stop, "Hello Alice."));
     assert_eq!(told(&agent, "s1"), ["user: hello?", "assistant: hello alice."]);
+}
+
+#[test]
+fn events_come_in_their_order() {
+    let agent = agent(ScriptedModel::new([Line::says("a b")]));
+    let events = names(&mut begin(&agent, "s1", "Hello?"));
+    let expected = "call-start accepted model-start text-start text-delta text-delta text-end model-end saved call-end";
+    assert_eq!(events.join(" "), expected);
+}
+
+#[test]
+fn the_input_is_stored_before_the_model_is_asked() {
+    let model = ScriptedModel::new([Line::Hangs(Vec::new())]);
+    let agent = agent(Rc::clone(&model) as _);
+    let mut call = begin(&agent, "s1", "Hello?");
+    let mut seen = Vec::new();
+    while let std::task::Poll::Ready(Some(event)) = poll_once(&mut Box::pin(call.next())) {
+        seen.push((json!(event)["type"].clone(), model.requests().len()));
+    }
+    let accepted = seen.iter().find(|(name, _)| name == "accepted");
+    assert!(accepted.is_some() && model.requests().len() == 1);
+    assert_eq!(block_on(agent.list_sessions(Some("alice"), Page::default())).unwrap().len(), 1);
+}
+
+#[test]
+fn calls_of_one_session_see_each_other_in_order() {
+    let model = ScriptedModel::new((0..5).map(|n| Line::says(&format!("answer {n}"))));
+    let agent = agent(Rc::clone(&model) as _);
+    let mut calls: Vec<_> = (0..5).map(|n| begin(&agent, "s1", &format!("question {n}"))).collect();
+    let mut last = begin(&agent, "s1", "never mind");
+    block_on(last.next());
+    assert!(matches!(block_on(last.next()).unwrap().event, Event::Queued { ahead: 5 }));
+    drop(last);
+    calls.iter_mut().for_each(|call| drop(block_on(call.finish()).unwrap()));
+    let seen: Vec<_> = model.requests().iter().map(Vec::len).collect();
+    assert_eq!(seen, [1, 3, 5, 7, 9]);
+    assert_eq!(agent.n_busy(), 0);
+}
+
+/// A call that is stopped while it waits.
+fn begin_and_stop(agent: &Agent) -> Call {
+    let call = begin(agent, "s1", "never mind");
+    call.cancel().ask(Cause::Stopped(Vec::new()));
+    call
+}
+
+#[test]
+fn a_call_stopped_while_it_waits_stores_nothing_and_blocks_nobody() {
+    let agent = agent(ScriptedModel::new([Line::says("one"), Line::says("two")]));
+    let (mut first, mut stopped, mut third) =
+        (begin(&agent, "s1", "first"), begin_and_stop(&agent), begin(&agent, "s1", "third"));
+    assert_eq!(block_on(stopped.finish()).unwrap().reason, Reason::Interrupted);
+    assert!(poll_once(&mut Box::pin(third.finish())).is_pending());
+    block_on(first.finish()).unwrap();
+    block_on(third.finish()).unwrap();
+    assert_eq!(
+        told(&agent, "s1"),
+        ["user: first", "assistant: one", "user: third", "assistant: two"]
+    );
+}
+
+#[test]
+fn a_failing_call_does_not_block_the_next_and_keeps_its_question() {
+    let agent = agent(ScriptedModel::new([Line::fails(ErrorKind::ModelAuth), Line::says("fine")]));
+    let failed = ask(&agent, "s1", "first").unwrap_err();
+    assert_eq!(failed.error.kind(), ErrorKind::ModelAuth);
+    ask(&agent, "s1", "second").unwrap();
+    assert_eq!(told(&agent, "s1"), ["user: first", "user: second", "assistant: fine"]);
+}
+
+#[test]
+fn a_model_that_fails_midway_leaves_its_words() {
+    let agent =
+        agent(ScriptedModel::new([Line::Breaks(words("so far "), ErrorKind::ModelNetwork)]));
+    let failed = ask(&agent, "s1", "hello").unwrap_err();
+    assert_eq!(failed.partial.unwrap().text(), "so far ");
+    assert_eq!(told(&agent, "s1"), ["user: hello", "assistant: so far "]);
+}
+
+#[test]
+fn a_passing_failure_before_the_first_word_is_tried_again() {
+    let host = TestHost::new();
+    let model =
+        ScriptedModel::new([Line::fails(ErrorKind::ModelOverloaded), Line::says("at last")]);
+    let agent =
+        builder_on(&memory(), model).host(Rc::new(HostHandle(Rc::clone(&host)))).build().unwrap();
+    let mut call = begin(&agent, "s1", "hello");
+    let mut events = Vec::new();
+    while let std::task::Poll::Ready(Some(event)) = poll_once(&mut Box::pin(call.next())) {
+        events.push(event.event);
+    }
+    assert!(events.iter().any(|event| matches!(event, Event::Retry { attempt: 2, .. })));
+    host.pass(30_000.0);
+    assert_eq!(block_on(call.finish()).unwrap().text, "at last");
+}
+
+#[test]
+fn a_stopped_answer_keeps_its_words_and_what_the_user_says_next() {
+    let agent = agent(ScriptedModel::new([Line::Hangs(words("one two ")), Line::says("ok")]));
+    let mut call = begin(&agent, "s1", "count");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    call.cancel().ask(Cause::Stopped(said("stop, please")));
+    let reply = block_on(call.finish()).unwrap();
+    assert_eq!((reply.reason, reply.text.as_str()), (Reason::Interrupted, "one two "));
+    assert_eq!(told(&agent, "s1"), ["user: count", "assistant: one two ", "user: stop, please"]);
+}
+
+#[test]
+fn an_aborted_call_rejects_and_is_saved() {
+    let agent = agent(ScriptedModel::new([Line::Hangs(words("one "))]));
+    let mut call = begin(&agent, "s1", "count");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    call.cancel().ask(Cause::Aborted);
+    let failed = block_on(call.finish()).unwrap_err();
+    assert_eq!(failed.error.kind(), ErrorKind::Aborted);
+    assert_eq!(failed.partial.unwrap().text(), "one ");
+    assert_eq!(told(&agent, "s1"), ["user: count", "assistant: one "]);
+}
+
+#[test]
+fn tools_run_and_their_results_go_back() {
+    let model = ScriptedModel::new([Line::calls("echo", &json!({ "a": 1 })), Line::says("done")]);
+    let agent = builder_on(&memory(), Rc::clone(&model) as _)
+        .tool(Echo::new("echo", true))
+        .build()
+        .unwrap();
+    let reply = ask(&agent, "s1", "go").unwrap();
+    let roles: Vec<_> = reply.messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::Assistant]);
+    assert_eq!(model.requests()[1].len(), 3);
+}
+
+#[test]
+fn whatever_goes_wrong_in_a_tool_is_a_result() {
+    let calls = [
+        ("a", "echo", json!({ "do": "fail" })),
+        ("b", "nobody", json!({})),
+        ("c", "constructor", json!({})),
+        ("d", "echo", json!({})),
+    ];
+    let model = ScriptedModel::new([Line::calls_all(&calls), Line::says("done")]);
+    let agent = builder_on(&memory(), model).tool(Echo::new("echo", true)).build().unwrap();
+    let reply = ask(&agent, "s1", "go").unwrap();
+    let results =
+        reply.messages.iter().flat_map(|message| &message.content).filter_map(
+            |block| match block {
+                Block::ToolResult(result) => {
+                    Some(format!("{} {}", result.id, json!(result.state).as_str().unwrap()))
+                }
+                _ => None,
+            },
+        );
+    assert_eq!(results.collect::<Vec<_>>(), ["a error", "b error", "c error", "d success"]);
+}
+
+#[test]
+fn a_tool_that_hangs_is_stopped_at_its_deadline() {
+    let host = TestHost::new();
+    let model = ScriptedModel::new([
+        Line::calls("echo", &json!({ "do": "hang" })),
+        Line::says("never mind"),
+    ]);
+    let builder = builder_on(&memory(), model).tool(Echo::new("echo", true));
+    let agent = builder.host(Rc::new(HostHandle(Rc::clone(&host)))).build().unwrap();
+    let mut call = begin(&agent, "s1", "go");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    host.pass(1_000.0);
+    assert_eq!(block_on(call.finish()).unwrap().text, "never mind");
+}
+
+#[test]
+fn a_call_stopped_in_a_tool_leaves_no_open_call() {
+    let calls = [("a", "echo", json!({})), ("b", "echo", json!({ "do": "hang" }))];
+    let agent =
+        builder_on(&memory(), ScriptedModel::new([Line::calls_all(&calls), Line::says("next")]))
+            .tool(Echo::new("echo", true))
+            .build()
+            .unwrap();
+    let mut call = begin(&agent, "s1", "go");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    call.cancel().ask(Cause::Stopped(Vec::new()));
+    assert_eq!(block_on(call.finish()).unwrap().reason, Reason::Interrupted);
+    let state = block_on(agent.state(&slot("s1"))).unwrap();
+    let text = serde_json::to_string(&state.context).unwrap();
+    assert_eq!(
+        (text.matches("tool_result").count(), text.matches("\"interrupted\"").count()),
+        (2, 1)
+    );
+    assert!(!text.contains("\"pending\""));
+    assert_eq!(ask(&agent, "s1", "again").unwrap().text, "next");
+}
+
+#[test]
+fn tools_that_may_not_run_beside_others_run_alone() {
+    let seen = Rc::new(RefCell::new(Vec::new()));
+    let calls = [
+        ("a", "par", json!({})),
+        ("b", "par", json!({})),
+        ("c", "solo", json!({})),
+        ("d", "par", json!({})),
+    ];
+    let agent =
+        builder_on(&memory(), ScriptedModel::new([Line::calls_all(&calls), Line::says("done")]))
+            .tool(Echo::new("par", true))
+            .tool(Echo::new("solo", false))
+            .build()
+            .unwrap();
+    let mut call = begin(&agent, "s1", "go");
+    while let Some(event) = block_on(call.next()) {
+        match event.event {
+            Event::ToolStart { tool_call_id, .. } => {
+                seen.borrow_mut().push(format!("+{tool_call_id}"))
+            }
+            Event::ToolEnd { tool_call_id, .. } => {
+                seen.borrow_mut().push(format!("-{tool_call_id}"))
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(seen.borrow().join(" "), "+a -a +b -b +c -c +d -d");
+}
+
+#[test]
+fn a_named_call_made_again_answers_from_the_log() {
+    let model = ScriptedModel::new([Line::says("once")]);
+    let agent = agent(Rc::clone(&model) as _);
+    let named = |text: &str| CallRequest { call_id: Some("c1".into()), ..request("s1", text) };
+    let first = block_on(agent.call(named("hello")).unwrap().finish()).unwrap();
+    let again = block_on(agent.call(named("hello")).unwrap().finish()).unwrap();
+    assert_eq!(
+        (first.text.as_str(), again.text.as_str(), model.requests().len()),
+        ("once", "once", 1)
+    );
+    let other = block_on(agent.call(named("something else")).unwrap().finish()).unwrap_err();
+    assert_eq!(other.error.kind(), ErrorKind::InputInvalid);
+}
+
+#[test]
+fn an_input_whose_call_died_is_in_the_log_after_the_next_call() {
+    let store = memory();
+    let dead = agent_on(&store, ScriptedModel::new([Line::Hangs(words("half an ans"))]));
+    let mut call = begin(&dead, "s1", "are you there?");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    drop((call, dead));
+    let alive = agent_on(&store, ScriptedModel::new([Line::says("I am")]));
+    ask(&alive, "s1", "hello?").unwrap();
+    let told = told(&alive, "s1");
+    assert_eq!(
+        (told[0].as_str(), told[2].as_str(), told[3].as_str()),
+        ("user: are you there?", "user: hello?", "assistant: i am")
+    );
+    assert!(told[1].contains("cut off"));
+}
+
+#[test]
+fn a_deleted_session_is_gone_and_a_running_call_does_not_bring_it_back() {
+    let agent = agent(ScriptedModel::new([Line::Hangs(words("one ")), Line::says("fresh")]));
+    let mut call = begin(&agent, "s1", "count");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    let slot = slot("s1");
+    let mut delete = Box::pin(agent.delete_session(&slot));
+    assert!(poll_once(&mut delete).is_pending());
+    assert_eq!(block_on(call.finish()).unwrap_err().error.kind(), ErrorKind::NoSuchSession);
+    block_on(delete).unwrap();
+    assert!(told(&agent, "s1").is_empty());
+    assert!(block_on(agent.list_sessions(Some("alice"), Page::default())).unwrap().is_empty());
+    ask(&agent, "s1", "hello").unwrap();
+    assert_eq!(told(&agent, "s1"), ["user: hello", "assistant: fresh"]);
+}
+
+#[test]
+fn too_many_waiting_calls_are_refused() {
+    let mut options = lockgate::engine::Options::new("helper");
+    options.queue_limit = 2;
+    let agent = lockgate::engine::Builder::new(options)
+        .model(ScriptedModel::new([]))
+        .store(memory())
+        .host(Rc::new(HostHandle(TestHost::new())))
+        .build()
+        .unwrap();
+    let _three: Vec<_> = (0..3).map(|_| begin(&agent, "s1", "hi")).collect();
+    let refused = agent.call(request("s1", "hi")).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::Busy);
+    assert!(agent.call(request("s2", "hi")).is_ok());
 }

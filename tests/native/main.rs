@@ -10,5 +10,13 @@
     reason = "a test that meets something unexpected is to fail there"
 )]
 
+mod architecture;
+mod contract;
 mod engine;
+mod gate;
+mod key;
+mod message;
+mod run;
+mod sessions;
+mod stores;
 mod support;

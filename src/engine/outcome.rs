@@ -1,0 +1,104 @@
+//! How calls end, and how an end that was stored is told again.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::event::{Reason, Reply};
+use crate::json;
+use crate::message::{Message, Role, Usage};
+use crate::slot::Slot;
+use crate::store::entry::Entry;
+use crate::store::session::Input;
+
+/// How a call ended.
+pub type Ended = std::result::Result<Rc<Reply>, Failed>;
+
+/// A call that failed, and what was answered before it did.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Why.
+    pub error: Error,
+    /// The answer so far; it is in the log too.
+    pub partial: Option<Rc<Message>>,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        Failed { error, partial: None }
+    }
+}
+
+/// Refuses a call whose id was used before for another input.
+pub(super) fn same_input(input: &Input, entry: &Entry) -> Result<()> {
+    let said =
+        |message: &Rc<Message>| (message.role == Role::User).then(|| message.content.clone());
+    let stored = entry.messages.iter().filter_map(said).take(input.messages.len());
+    if stored.eq(input.messages.iter().filter_map(said)) {
+        return Ok(());
+    }
+    let message = format!("call \"{}\" was made before with another input", input.call_id);
+    Err(Error::new(ErrorKind::InputInvalid, message).hint("use a new callId for a new question"))
+}
+
+/// The outcome that an entry holds; `None` if the call is worth another try.
+pub(super) fn told_again(
+    entry: &Entry,
+    version: u64,
+    silence: &Rc<Message>,
+) -> Option<Result<Reply, Failed>> {
+    let outcome = entry.outcome.as_ref()?;
+    let answer = answer_of(&entry.messages);
+    if let Some(code) = &outcome.code {
+        let kind = ErrorKind::ALL.iter().copied().find(|kind| kind.code() == code);
+        let kind = kind.unwrap_or(ErrorKind::Internal);
+        let error = Error::new(kind, outcome.message.clone().unwrap_or_default());
+        return (!kind.is_retryable()).then_some(Err(Failed { error, partial: answer }));
+    }
+    let message = answer.unwrap_or_else(|| Rc::clone(silence));
+    let mut usage = Usage::default();
+    entry.messages.iter().filter_map(|it| it.usage.as_ref()).for_each(|one| usage.add(one));
+    Some(Ok(Reply {
+        call_id: entry.call_id.as_str().into(),
+        reason: reason(outcome.reason.as_ref()),
+        text: message.text(),
+        message,
+        messages: entry.messages.clone(),
+        usage,
+        output: None,
+        asks: Vec::new(),
+        version,
+    }))
+}
+
+pub(super) fn aborted() -> Error {
+    Error::new(ErrorKind::Aborted, "the call was aborted by its signal")
+}
+
+pub(super) fn gone(slot: &Slot) -> Error {
+    Error::new(ErrorKind::NoSuchSession, format!("{slot} was deleted"))
+}
+
+/// The last thing the model said.
+pub(super) fn answer_of(messages: &[Rc<Message>]) -> Option<Rc<Message>> {
+    messages.iter().rev().find(|message| message.role == Role::Assistant).cloned()
+}
+
+/// Reads a reason back from its word.
+fn reason(word: Option<&Value>) -> Reason {
+    let all = [
+        Reason::Stop,
+        Reason::Asking,
+        Reason::Suspended,
+        Reason::Interrupted,
+        Reason::MaxIterations,
+        Reason::Length,
+        Reason::Middleware,
+        Reason::Empty,
+    ];
+    let same = |reason: &Reason| Some(&json::to_value(reason)) == word;
+    all.into_iter().find(same).unwrap_or(Reason::Stop)
+}

@@ -1,0 +1,150 @@
+//! Records of a store, with a deadline on every operation, and commits whose outcome is known.
+
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::future::{Either, Local, race};
+use crate::json;
+use crate::message::Message;
+use crate::port::{Batch, Committed, Host, Page, Record, Store};
+use crate::store::entry::{Entry, EntryRef};
+use crate::store::head::Place;
+use crate::store::id;
+use crate::store::key::SlotKeys;
+use crate::store::session::Mint;
+use crate::store::view::{self, Entries};
+
+/// Records asked for at a time.
+const PAGE: usize = 500;
+
+/// A store and the patience to wait for it.
+pub(super) struct Records {
+    pub(super) store: Rc<dyn Store>,
+    pub(super) host: Rc<dyn Host>,
+    pub(super) timeout_ms: u64,
+}
+
+/// What came of a commit.
+pub(super) enum Landing {
+    /// It is applied.
+    Done,
+    /// It was applied, and somebody has built upon it since.
+    Overtaken,
+    /// Somebody else was first; nothing is applied.
+    Conflict,
+}
+
+impl Records {
+    /// Applies a batch; an unknown outcome is settled by reading the head.
+    pub(super) async fn commit(&self, batch: &Batch) -> Result<Landing> {
+        match self.within("a commit", self.store.commit(batch)).await {
+            Ok(Committed::Done) => Ok(Landing::Done),
+            Ok(Committed::Conflict) => Ok(Landing::Conflict),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::StoreTimeout | ErrorKind::StoreUnavailable
+                ) =>
+            {
+                self.settle(batch, error).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn settle(&self, batch: &Batch, error: Error) -> Result<Landing> {
+        let Some((head, expected)) = &batch.expect else { return Err(error) };
+        let Ok(found) = self.get(head.clone()).await else { return Err(error) };
+        let found = found.map(|record| record.revision);
+        if found.as_ref() == Some(&batch.revision) {
+            return Ok(Landing::Done);
+        }
+        if found == *expected {
+            return match self.within("a commit", self.store.commit(batch)).await {
+                Ok(Committed::Done) => Ok(Landing::Done),
+                Ok(Committed::Conflict) => Ok(Landing::Conflict),
+                Err(_) => Err(error),
+            };
+        }
+        // It may have been applied and built upon: then the record that only we write is there.
+        let Some((own, _)) = batch.put.first() else { return Err(error) };
+        let own = self.get(own.clone()).await?;
+        let applied = own.is_some_and(|record| record.revision == batch.revision);
+        Ok(if applied { Landing::Overtaken } else { Landing::Conflict })
+    }
+
+    /// The record under a key.
+    pub(super) async fn get(&self, key: String) -> Result<Option<Record>> {
+        let keys = [key];
+        let mut records = self.within("a read", self.store.get(&keys)).await?;
+        Ok(records.pop().flatten())
+    }
+
+    /// One page of a listing.
+    pub(super) async fn list(&self, prefix: &str, page: Page) -> Result<Vec<(String, Record)>> {
+        self.within("a listing", self.store.list(prefix, page)).await
+    }
+
+    async fn within<T>(&self, what: &str, work: Local<'_, Result<T>>) -> Result<T> {
+        match race(work, self.host.sleep(self.timeout_ms)).await {
+            Either::First(done) => done,
+            Either::Second(()) => {
+                let message =
+                    format!("the store did not answer {what} within {} ms", self.timeout_ms);
+                Err(Error::new(ErrorKind::StoreTimeout, message)
+                    .hint("try again; raise timeouts.store if it is slow"))
+            }
+        }
+    }
+
+    /// The messages of a span; `None` if an entry is missing.
+    pub(super) async fn span(
+        &self,
+        keys: &SlotKeys,
+        from: &Place,
+        to: &Place,
+    ) -> Result<Option<Vec<Rc<Message>>>> {
+        let entries = self.entries(keys, from.0.seq, to.0.seq).await?;
+        Ok(view::span(&entries, from, to))
+    }
+
+    /// The entries of these numbers, on any path.
+    pub(super) async fn entries(&self, keys: &SlotKeys, first: u64, last: u64) -> Result<Entries> {
+        let prefix = keys.log();
+        let mut after = Some(keys.log_before(first));
+        let mut entries = Entries::new();
+        while let Some(start) = after.take() {
+            let page = Page {
+                after: Some(start),
+                limit: Some(PAGE.min((last - first + 8) as usize)),
+                keys_only: false,
+            };
+            let asked = page.limit;
+            let records = self.list(&prefix, page).await?;
+            let full = asked == Some(records.len());
+            for (key, record) in records {
+                let name = Value::String(key.strip_prefix(&prefix).unwrap_or_default().to_owned());
+                let name = EntryRef::from_json(&name)
+                    .map_err(|bad| bad.into_error(ErrorKind::StoreCorrupt, "a log key"))?;
+                after = (full && name.seq <= last).then_some(key);
+                entries.insert(name, read(&record, Entry::from_json, "an entry of the log")?);
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The chance and the time for one change.
+    pub(super) fn change<T>(&self, make: impl FnOnce(Mint<'_>) -> T) -> T {
+        make(Mint { word: &|| id::nonce(&*self.host), now_ms: self.host.now_ms() })
+    }
+}
+
+/// Reads a record; `what` names it in the error.
+pub(super) fn read<T>(record: &Record, reader: json::Reader<T>, what: &str) -> Result<T> {
+    let value = json::parse(&record.value, what)?;
+    reader(&value).map_err(|misread| misread.into_error(ErrorKind::StoreCorrupt, what))
+}

@@ -1,0 +1,189 @@
+//! The layers hold, and what is said to be absent is absent.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each module, and what it may use of ours.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("future", &[]),
+    ("json", &["error"]),
+    ("message", &["json"]),
+    ("slot", &["error"]),
+    ("state", &["json", "message", "slot"]),
+    ("event", &["error", "message", "slot", "state"]),
+    ("run", &["event", "json", "message"]),
+    ("policy", &["error", "message"]),
+    ("port", &["error", "future", "message", "slot"]),
+    ("model", &["error", "future", "message", "port"]),
+    ("store", &["error", "event", "future", "json", "message", "port", "slot", "state", "store"]),
+    ("tool", &["error", "json", "port", "tool"]),
+    (
+        "engine",
+        &[
+            "engine", "error", "event", "future", "json", "message", "policy", "port", "run",
+            "slot", "state", "store", "tool",
+        ],
+    ),
+    (
+        "wasm",
+        &[
+            "engine", "error", "event", "future", "json", "message", "policy", "port", "slot",
+            "store", "wasm",
+        ],
+    ),
+];
+
+/// The files below a folder, by their ending; there must be some.
+fn sources(folder: &str, ending: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_str().unwrap().ends_with(ending) {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(root).unwrap().to_owned(), text));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no {ending} below {folder}");
+    found
+}
+
+/// The module of a source file: the first name below `src`.
+fn module(path: &Path) -> String {
+    let name = path.iter().nth(1).unwrap().to_str().unwrap();
+    name.trim_end_matches(".rs").to_owned()
+}
+
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_start().starts_with("//"))
+}
+
+#[test]
+fn architecture_every_module_uses_only_what_its_layer_may() {
+    for (path, text) in sources("src", ".rs") {
+        let own = module(&path);
+        if own == "lib" {
+            continue;
+        }
+        let (_, may) = LAYERS
+            .iter()
+            .find(|(name, _)| *name == own)
+            .unwrap_or_else(|| panic!("no layer for {own}"));
+        for line in code(&text) {
+            for rest in line.split("crate::").skip(1) {
+                let used: String =
+                    rest.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect();
+                let allowed = used == own || may.contains(&used.as_str());
+                assert!(allowed, "{}: {own} may not use {used}: {}", path.display(), line.trim());
+            }
+        }
+    }
+}
+
+#[test]
+fn architecture_imports_are_one_line_for_each_module() {
+    for (path, text) in sources("src", ".rs") {
+        assert!(
+            !text.contains("use crate::{"),
+            "{} imports several modules in one line",
+            path.display()
+        );
+    }
+}
+
+#[test]
+fn architecture_decisions_are_pure() {
+    for folder in ["src/run", "src/policy"] {
+        for (path, text) in sources(folder, ".rs") {
+            for line in code(&text) {
+                let words = line.split(|it: char| !it.is_alphanumeric() && it != '_');
+                let impure = words
+                    .clone()
+                    .find(|word| ["async", "await", "dyn", "now", "Future"].contains(word));
+                assert!(impure.is_none(), "{}: {}", path.display(), line.trim());
+            }
+        }
+    }
+}
+
+#[test]
+fn architecture_only_the_border_knows_javascript() {
+    for (path, text) in sources("src", ".rs") {
+        let knows =
+            ["wasm_bindgen", "js_sys", "web_sys", "gloo"].iter().find(|name| text.contains(**name));
+        assert!(module(&path) == "wasm" || knows.is_none(), "{} knows {knows:?}", path.display());
+    }
+}
+
+#[test]
+fn architecture_there_is_one_target_cfg() {
+    let n: usize =
+        sources("src", ".rs").iter().map(|(_, text)| text.matches("cfg(target").count()).sum();
+    assert_eq!(n, 1, "the one in lib.rs");
+}
+
+#[test]
+fn architecture_nothing_exported_waits_or_borrows_mutably() {
+    for (path, text) in sources("src/wasm", ".rs") {
+        let exported = code(&text).filter(|line| line.trim_start().starts_with("pub "));
+        for line in exported {
+            let bad = line.contains("async fn") || line.contains("&mut self");
+            assert!(!bad, "{}: {}", path.display(), line.trim());
+        }
+    }
+}
+
+#[test]
+fn architecture_every_file_says_first_what_it_is_for() {
+    for (path, text) in sources("src", ".rs") {
+        assert!(text.starts_with("//! "), "{} does not open with a sentence", path.display());
+    }
+    for (folder, ending) in
+        [("src/npm", ".ts"), ("src/build", ".mjs"), ("www", ".ts"), ("www", ".tsx")]
+    {
+        for (path, text) in sources(folder, ending) {
+            assert!(text.starts_with("// "), "{} does not open with a sentence", path.display());
+        }
+    }
+}
+
+#[test]
+fn architecture_no_file_is_longer_than_400_lines() {
+    for (path, text) in sources("src", ".rs")
+        .into_iter()
+        .chain(sources("src/npm", ".ts"))
+        .chain(sources("www", ".tsx"))
+    {
+        let n = text.lines().count();
+        let limit = if path.ends_with("types.ts") { 600 } else { 400 };
+        assert!(n <= limit, "{} has {n} lines", path.display());
+    }
+}
+
+#[test]
+fn architecture_only_one_typescript_file_touches_the_glue() {
+    for (path, text) in sources("src/npm", ".ts") {
+        let runs_it =
+            text.lines().any(|line| line.starts_with("import {") && line.contains("/core.js\""));
+        assert!(!runs_it || path.ends_with("wasm.ts"), "{} imports the glue", path.display());
+    }
+}
+
+#[test]
+fn architecture_the_web_ui_uses_the_package_by_its_name() {
+    for (path, text) in sources("www", ".ts").into_iter().chain(sources("www", ".tsx")) {
+        if path.ends_with("vite.config.ts") {
+            continue;
+        }
+        for line in text.lines().filter(|line| line.contains(" from \"")) {
+            let deep = line.contains("../") || line.contains("lockgate/");
+            assert!(!deep, "{}: {line}", path.display());
+        }
+    }
+}

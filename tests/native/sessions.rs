@@ -1,0 +1,347 @@
+//! Two writers, stores that fail, and the format that is kept.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use crate::support::*;
+use lockgate::engine::Agent;
+use lockgate::error::{Error, ErrorKind, Result};
+use lockgate::future::Local;
+use lockgate::model::scripted::{Line, ScriptedModel};
+use lockgate::port::{Batch, Capabilities, Committed, Page, Record, Store};
+use lockgate::store::memory::MemoryStore;
+use serde_json::{Value, json};
+
+/// What a store does wrong with its next operations.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    Fine,
+    Fails,
+    AppliesAndFails,
+}
+
+/// A store that follows a plan of faults for its commits, and counts the bytes it was given.
+#[derive(Default)]
+struct Faulty {
+    inner: MemoryStore,
+    plan: RefCell<VecDeque<Fault>>,
+    bytes: RefCell<Vec<usize>>,
+}
+
+impl Store for Faulty {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        self.inner.get(keys)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        self.inner.list(prefix, page)
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
+        Box::pin(async move {
+            self.bytes.borrow_mut().push(batch.put.iter().map(|(_, value)| value.len()).sum());
+            let fault = self.plan.borrow_mut().pop_front().unwrap_or(Fault::Fine);
+            if fault == Fault::Fails {
+                return Err(Error::new(ErrorKind::StoreUnavailable, "the plan says so"));
+            }
+            let committed = self.inner.commit(batch).await?;
+            if fault == Fault::AppliesAndFails {
+                return Err(Error::new(ErrorKind::StoreUnavailable, "the plan says so"));
+            }
+            Ok(committed)
+        })
+    }
+}
+
+fn answers(n: usize) -> Rc<ScriptedModel> {
+    ScriptedModel::new((0..n).map(|n| Line::says(&format!("answer {n}"))))
+}
+
+#[test]
+fn a_commit_whose_outcome_is_unknown_is_neither_lost_nor_doubled() {
+    for plan in [
+        [Fault::AppliesAndFails, Fault::Fine],
+        [Fault::Fine, Fault::AppliesAndFails],
+        [Fault::Fails, Fault::Fine],
+    ] {
+        let store = Rc::new(Faulty::default());
+        *store.plan.borrow_mut() = plan.into();
+        let agent = agent_on(&(Rc::clone(&store) as _), answers(2));
+        ask(&agent, "s1", "hello").unwrap();
+        assert_eq!(told(&agent, "s1"), ["user: hello", "assistant: answer 0"]);
+    }
+}
+
+#[test]
+fn a_save_that_fails_fails_the_call_and_hands_back_the_answer() {
+    let store = Rc::new(Faulty::default());
+    *store.plan.borrow_mut() = [Fault::Fine, Fault::Fails, Fault::Fails].into();
+    let agent = agent_on(&(Rc::clone(&store) as _), answers(2));
+    let failed = ask(&agent, "s1", "hello").unwrap_err();
+    assert_eq!(failed.error.kind(), ErrorKind::StoreUnavailable);
+    assert_eq!(failed.partial.unwrap().text(), "answer 0");
+    ask(&agent, "s1", "again").unwrap();
+    assert_eq!(told(&agent, "s1")[0], "user: hello");
+}
+
+#[test]
+fn the_first_error_wins_and_carries_the_second() {
+    let store = Rc::new(Faulty::default());
+    *store.plan.borrow_mut() = [Fault::Fine, Fault::Fails, Fault::Fails].into();
+    let agent = agent_on(
+        &(Rc::clone(&store) as _),
+        ScriptedModel::new([Line::fails(ErrorKind::ModelAuth)]),
+    );
+    let failed = ask(&agent, "s1", "hello").unwrap_err();
+    assert_eq!(failed.error.kind(), ErrorKind::ModelAuth);
+    assert_eq!(failed.error.second().unwrap().kind(), ErrorKind::StoreUnavailable);
+}
+
+#[test]
+fn two_writers_without_a_lock_both_keep_their_turns() {
+    let store = memory();
+    let slow = agent_on(&store, ScriptedModel::new([Line::says("slow answer")]));
+    let fast = agent_on(&store, answers(1));
+    ask(&agent_on(&store, answers(1)), "s1", "first").unwrap();
+    let mut call = begin(&slow, "s1", "slow question");
+    while !matches!(block_on(call.next()).map(|it| json!(it)["type"].clone()), Some(Value::String(it)) if it == "accepted")
+    {
+    }
+    // The other writer sees an input that nobody has logged, and takes it for one that was cut off.
+    ask(&fast, "s1", "fast question").unwrap();
+    let error = block_on(call.finish()).unwrap_err().error;
+    assert_eq!(error.kind(), ErrorKind::Superseded);
+    let told = told(&fast, "s1");
+    assert!(
+        told.contains(&"user: slow question".to_owned())
+            && told.contains(&"user: fast question".to_owned())
+    );
+    let kept = block_on(store.list("", Page::default())).unwrap();
+    assert!(
+        kept.iter()
+            .any(|(_, record)| String::from_utf8_lossy(&record.value).contains("slow answer"))
+    );
+}
+
+#[test]
+fn a_change_by_another_agent_is_seen_by_the_next_call() {
+    let store = memory();
+    let model = answers(2);
+    let (one, other) = (agent_on(&store, Rc::clone(&model) as _), agent_on(&store, answers(1)));
+    ask(&one, "s1", "a").unwrap();
+    ask(&other, "s1", "b").unwrap();
+    ask(&one, "s1", "c").unwrap();
+    assert_eq!(model.requests()[1].len(), 5);
+}
+
+#[test]
+fn an_unreadable_head_is_an_error_and_stays_as_it_is() {
+    let store = memory();
+    let agent = agent_on(&store, answers(2));
+    ask(&agent, "s1", "hello").unwrap();
+    let key = head_key(&store);
+    for bytes in [&b"{\"format\":1"[..], b"{\"format\":1,\"epoch\":5}", b"[]"] {
+        overwrite(&store, &key, bytes);
+        assert_eq!(ask(&agent, "s1", "again").unwrap_err().error.kind(), ErrorKind::StoreCorrupt);
+        assert_eq!(
+            block_on(store.get(std::slice::from_ref(&key))).unwrap()[0].as_ref().unwrap().value,
+            bytes
+        );
+    }
+    overwrite(&store, &key, br#"{"format":99,"anything":true}"#);
+    assert_eq!(ask(&agent, "s1", "again").unwrap_err().error.kind(), ErrorKind::StateVersion);
+}
+
+#[test]
+fn a_missing_entry_is_an_error_and_not_a_shorter_conversation() {
+    let store = memory();
+    let agent = agent_on(&store, answers(3));
+    ask(&agent, "s1", "one").unwrap();
+    ask(&agent, "s1", "two").unwrap();
+    let records = block_on(store.list("", Page::default())).unwrap();
+    let entry =
+        records.iter().map(|(key, _)| key).find(|key| key.contains("/log/")).unwrap().clone();
+    block_on(store.commit(&Batch {
+        revision: "x".into(),
+        remove: vec![entry],
+        ..Batch::default()
+    }))
+    .unwrap();
+    let other = agent_on(&store, answers(1));
+    assert_eq!(ask(&other, "s1", "three").unwrap_err().error.kind(), ErrorKind::StoreCorrupt);
+}
+
+#[test]
+fn the_bytes_of_a_call_do_not_grow_with_the_history() {
+    let store = Rc::new(Faulty::default());
+    let agent = agent_on(&(Rc::clone(&store) as _), answers(600));
+    for _ in 0..500 {
+        ask(&agent, "s1", "a question of a usual length, as people ask").unwrap();
+    }
+    let bytes = store.bytes.borrow();
+    let of_call = |n: usize| bytes[2 * n] + bytes[2 * n + 1];
+    assert!(of_call(499) * 10 <= of_call(9) * 11, "{} then {}", of_call(9), of_call(499));
+}
+
+#[test]
+fn history_pages_back_through_a_long_log() {
+    let agent = agent(answers(60));
+    for n in 0..60 {
+        ask(&agent, "s1", &format!("question {n}")).unwrap();
+    }
+    let page = |before: Option<&str>| block_on(agent.history(&slot("s1"), before, 7)).unwrap();
+    let (mut all, mut newest) = (Vec::new(), page(None));
+    while let Some(first) = newest.first().map(|message| message.id.clone()) {
+        all.splice(0..0, newest);
+        newest = page(Some(&first));
+    }
+    assert_eq!(all.len(), 120);
+    assert_eq!((all[0].text(), all[119].text()), ("question 0".into(), "answer 59".into()));
+}
+
+#[test]
+fn sessions_are_listed_newest_first_with_a_cursor() {
+    let host = TestHost::new();
+    let builder = builder_on(&memory(), answers(5)).host(Rc::new(HostHandle(Rc::clone(&host))));
+    let agent = builder.build().unwrap();
+    for n in 0..5 {
+        host.pass(10.0);
+        ask(&agent, &format!("s{n}"), &format!("question {n}")).unwrap();
+    }
+    let page = |after: Option<String>| {
+        let page = Page { after, limit: Some(2), keys_only: false };
+        block_on(agent.list_sessions(Some("alice"), page)).unwrap()
+    };
+    let first = page(None);
+    let then = page(Some(first[1].cursor.clone()));
+    let ids: Vec<_> = first.iter().chain(&then).map(|info| info.session_id.as_str()).collect();
+    assert_eq!(ids, ["s4", "s3", "s2", "s1"]);
+    assert_eq!((first[0].title.as_str(), first[0].messages), ("question 4", 2));
+    assert!(block_on(agent.list_sessions(None, Page::default())).unwrap().is_empty());
+}
+
+/// The fixture of the first format: written once, read for ever.
+fn fixture() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.json"))
+        .unwrap()
+}
+
+#[test]
+fn the_first_format_is_still_read_and_gone_on_with() {
+    let store = memory();
+    let records: Vec<Value> = serde_json::from_str(&fixture()).unwrap();
+    for record in &records {
+        let text = |name: &str| record[name].as_str().unwrap().to_owned();
+        let put = vec![(text("key"), record["value"].to_string().into_bytes())];
+        block_on(store.commit(&Batch { revision: text("revision"), put, ..Batch::default() }))
+            .unwrap();
+    }
+    let agent = agent_on(&store, answers(1));
+    assert_eq!(
+        told(&agent, "s1"),
+        ["user: hello", "assistant: answer 0", "user: and now?", "assistant: answer 1"]
+    );
+    assert_eq!(block_on(agent.state(&slot("s1"))).unwrap().version, 5);
+    ask(&agent, "s1", "go on").unwrap();
+    assert_eq!(
+        told(&agent, "s1").len(),
+        6 + 2,
+        "the waiting input of the fixture is recovered too"
+    );
+}
+
+#[test]
+fn what_is_written_now_has_the_shape_of_the_first_format() {
+    let store = memory();
+    let lines = [Line::says("answer 0"), Line::says("answer 1"), Line::Hangs(Vec::new())];
+    write_fixture_session(&agent_on(&store, ScriptedModel::new(lines)));
+    let shape =
+        |records: &[Value]| records.iter().map(|it| keys_of(&it["value"])).collect::<Vec<_>>();
+    let now: Vec<Value> = dump(&store);
+    if std::env::var_os("LOCKGATE_WRITE_FIXTURE").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.json");
+        fs::write(path, format!("{:#}\n", Value::Array(now.clone()))).unwrap();
+    }
+    let then: Vec<Value> = serde_json::from_str(&fixture()).unwrap();
+    assert_eq!(shape(&now), shape(&then));
+}
+
+/// Two turns, and a call that was cut off.
+fn write_fixture_session(agent: &Agent) {
+    ask(agent, "s1", "hello").unwrap();
+    let named =
+        lockgate::engine::CallRequest { call_id: Some("mine".into()), ..request("s1", "and now?") };
+    block_on(agent.call(named).unwrap().finish()).unwrap();
+    let mut cut_off = begin(agent, "s1", "and then?");
+    while !matches!(block_on(cut_off.next()).map(|it| json!(it)["type"].clone()), Some(Value::String(it)) if it == "accepted")
+    {
+    }
+}
+
+fn dump(store: &Rc<dyn Store>) -> Vec<Value> {
+    let records = block_on(store.list("", Page::default())).unwrap();
+    let dumped = records.into_iter().map(|(key, record)| {
+        let value: Value = serde_json::from_slice(&record.value).unwrap();
+        json!({ "key": key, "revision": record.revision, "value": value })
+    });
+    dumped.collect()
+}
+
+/// The names of all members, however deep, without their values.
+fn keys_of(value: &Value) -> Vec<String> {
+    let inside = |name: &str, value: &Value| {
+        keys_of(value).into_iter().map(move |key| format!("{name}.{key}")).collect::<Vec<_>>()
+    };
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, value)| [vec![name.clone()], inside(name, value)].concat())
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(|item| inside("[]", item)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn head_key(store: &Rc<dyn Store>) -> String {
+    let records = block_on(store.list("", Page::default())).unwrap();
+    records.into_iter().map(|(key, _)| key).find(|key| key.ends_with("/head")).unwrap()
+}
+
+fn overwrite(store: &Rc<dyn Store>, key: &str, bytes: &[u8]) {
+    let put = vec![(key.to_owned(), bytes.to_vec())];
+    block_on(store.commit(&Batch { revision: "other".into(), put, ..Batch::default() })).unwrap();
+}
+
+#[test]
+fn a_hanging_store_is_a_timeout() {
+    let host = TestHost::new();
+    struct Hangs(Capabilities);
+    impl Store for Hangs {
+        fn capabilities(&self) -> Capabilities {
+            self.0
+        }
+        fn get<'a>(&'a self, _: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+            Box::pin(std::future::pending())
+        }
+        fn list<'a>(&'a self, _: &'a str, _: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+            Box::pin(std::future::pending())
+        }
+        fn commit<'a>(&'a self, _: &'a Batch) -> Local<'a, Result<Committed>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let store: Rc<dyn Store> = Rc::new(Hangs(memory().capabilities()));
+    let agent =
+        builder_on(&store, answers(1)).host(Rc::new(HostHandle(Rc::clone(&host)))).build().unwrap();
+    let mut call = begin(&agent, "s1", "hello");
+    while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
+    host.pass(10_000.0);
+    assert_eq!(block_on(call.finish()).unwrap_err().error.kind(), ErrorKind::StoreTimeout);
+}

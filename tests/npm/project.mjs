@@ -1,0 +1,141 @@
+// An empty project with the packed package in it, and stories that run there as a user's program does.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { capture, inRoot, must, npmCommand } from "../../src/build/run.mjs";
+
+/** How long a program may take; only one that hangs takes that long. */
+const PATIENCE_MS = 60_000;
+
+/** How long a program may live on when it is done. The shortest deadline of the engine is twice as long. */
+const LINGER_MS = 5_000;
+
+let made;
+
+/** The folder of a project that has nothing but the package; made once for a test file, and removed with it. */
+export function project() {
+  made ??= make();
+  return made;
+}
+
+/** The packed package. */
+export async function tarball() {
+  if (process.env.LOCKGATE_TARBALL) return path.resolve(process.env.LOCKGATE_TARBALL);
+  const folder = await project();
+  return path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".tgz")));
+}
+
+async function make() {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lockgate-project-"));
+  process.on("exit", () => fs.rmSync(folder, { recursive: true, force: true }));
+  fs.writeFileSync(path.join(folder, "package.json"), '{ "name": "empty", "private": true }\n');
+  const given = process.env.LOCKGATE_TARBALL;
+  await install(given ? path.resolve(given) : await pack(folder), folder);
+  return folder;
+}
+
+// For whoever runs one test file by hand: `npm test` packs once for all of them.
+async function pack(folder) {
+  const [npm, ...first] = npmCommand();
+  const args = [...first, "pack", "--ignore-scripts", "--pack-destination", folder];
+  await must(npm, args, { advice: "npm could not pack the package: run `npm run build` first." });
+  return path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".tgz")));
+}
+
+async function install(file, folder) {
+  const [npm, ...first] = npmCommand();
+  const flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--no-update-notifier"];
+  const advice = "npm could not install the packed package into an empty project.";
+  await must(npm, [...first, "install", ...flags, file], { cwd: folder, advice });
+}
+
+/** Runs a program in the project to its end: its exit code, and what it printed. */
+export async function run(source, { extension = "mjs", env = {}, args = [] } = {}) {
+  const folder = await project();
+  const file = path.join(folder, `program-${process.hrtime.bigint()}.${extension}`);
+  fs.writeFileSync(file, source);
+  return runFile(file, { cwd: folder, env, args });
+}
+
+function runFile(file, { cwd, env, args }) {
+  const child = spawn(process.execPath, [...args, file], {
+    cwd,
+    env: { ...process.env, NODE_OPTIONS: "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const said = { stdout: "", stderr: "", lingered: false };
+  return new Promise((resolve, reject) => {
+    let limit = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    child.stderr.on("data", (text) => (said.stderr += text));
+    child.stdout.on("data", (text) => {
+      said.stdout += text;
+      if (!said.stdout.includes(DONE)) return;
+      clearTimeout(limit);
+      limit = setTimeout(() => {
+        said.lingered = true;
+        child.kill("SIGKILL");
+      }, LINGER_MS);
+    });
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      clearTimeout(limit);
+      resolve({ ...said, code, signal });
+    });
+  });
+}
+
+const DONE = "\n--- done ---\n";
+
+/**
+ * Tells a story in a process of its own: a function that is written into a program there, so it sees nothing of this
+ * process but its parameters. The first is everything of the package, its `testing`, the kit and `assert`.
+ * The story fails if it throws, if a rejection is left unhandled, or if the process lives on after it.
+ */
+export async function tell(story, given = null, modules = packed) {
+  await placeKit(modules);
+  const { stdout, stderr, code, signal, lingered } = await run(programOf(story, given, modules));
+  assert.ok(!lingered, `the process lived on for ${LINGER_MS} ms after the story was over`);
+  assert.equal(code, 0, `the story ended with ${signal ?? code}:\n${stderr}${stdout}`);
+  assert.ok(stdout.includes(DONE), `the process ended before the story did:\n${stderr}`);
+  const answer = stdout.slice(0, stdout.indexOf(DONE));
+  return answer === "" ? undefined : JSON.parse(answer);
+}
+
+const packed = { lockgate: "lockgate", testing: "lockgate/testing" };
+
+// The kit uses the package too, and must use the same one as the story.
+async function placeKit({ lockgate }) {
+  const source = fs.readFileSync(inRoot("tests/npm/kit.mjs"), "utf8");
+  const kit = source.replace('from "lockgate"', `from ${JSON.stringify(lockgate)}`);
+  fs.writeFileSync(path.join(await project(), "kit.mjs"), kit);
+}
+
+const programOf = (story, given, { lockgate, testing }) => `
+import assert from "node:assert/strict";
+import * as lockgate from ${JSON.stringify(lockgate)};
+import * as testing from ${JSON.stringify(testing)};
+import * as kit from "./kit.mjs";
+process.on("unhandledRejection", (reason) => {
+  console.error("a rejection was left unhandled:", reason);
+  process.exit(1);
+});
+const story = ${story};
+const answer = await story({ ...lockgate, ...testing, ...kit, assert }, ${JSON.stringify(given)});
+process.stdout.write((JSON.stringify(answer) ?? "") + ${JSON.stringify(DONE)});
+`;
+
+/** A test that is a story. */
+export function story(name, work, given) {
+  test(name, () => tell(work, given));
+}
+
+/** Runs a program of this machine and gives back what it printed. */
+export async function printed(command, args, options = {}) {
+  const { code, output, stdout } = await capture(command, args, options);
+  assert.equal(code, 0, output);
+  return stdout;
+}
