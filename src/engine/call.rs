@@ -165,6 +165,7 @@ impl Driver {
     async fn drive(mut self) -> Ended {
         let message_ids = self.input.messages.iter().map(|message| message.id.clone()).collect();
         self.outbox.push(Event::CallStart { message_ids });
+        self.warn();
         let ended = self.stations().await.map(Rc::new);
         // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
         self.held = None;
@@ -216,6 +217,15 @@ impl Driver {
         };
         let spoken = turn.speak(&mut session, input).await;
         self.commit(session, spoken).await
+    }
+
+    /// The first call of an agent tells what of its tools' schemas is not checked.
+    fn warn(&self) {
+        if !self.agent.warned.replace(true) {
+            for message in self.agent.tools.unchecked() {
+                self.outbox.push(Event::Warning { code: "schema".to_owned(), message });
+            }
+        }
     }
 
     /// The gate, then the lock.

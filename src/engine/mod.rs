@@ -49,6 +49,7 @@ struct Inner {
     cache: RefCell<Cache>,
     cancels: RefCell<HashMap<Slot, Vec<(u64, Cancel)>>>,
     n_calls: Cell<u64>,
+    warned: Cell<bool>,
 }
 
 impl Agent {
@@ -79,6 +80,7 @@ impl Agent {
             cache,
             cancels: RefCell::default(),
             n_calls: Cell::new(0),
+            warned: Cell::new(false),
         }))
     }
 

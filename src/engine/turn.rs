@@ -247,7 +247,7 @@ impl Turn<'_> {
         let mut rest = calls;
         while let Some(first) = rest.first() {
             let is_parallel = |call: &&ToolUse| {
-                self.agent.tools.find(&call.name).is_none_or(|tool| tool.spec().parallel)
+                self.agent.tools.find(&call.name).is_none_or(|entry| entry.tool.spec().parallel)
             };
             let n_together = rest.iter().take_while(is_parallel).count().max(1);
             let (together, later) =
@@ -282,7 +282,7 @@ impl Turn<'_> {
 
     /// Whatever goes wrong in a tool is a result that the model can read.
     async fn execute(&self, call: &ToolUse) -> ToolResult {
-        let Some(tool) = self.agent.tools.find(&call.name) else {
+        let Some(entry) = self.agent.tools.find(&call.name) else {
             let names: Vec<_> =
                 self.agent.tools.specs().iter().map(|spec| spec.name.as_str()).collect();
             let text = format!(
@@ -292,9 +292,13 @@ impl Turn<'_> {
             );
             return ToolResult::new(call, ResultState::Error, text);
         };
+        let tool = &entry.tool;
+        let input = match entry.check(&call.input) {
+            Ok(input) => input,
+            Err(problems) => return ToolResult::new(call, ResultState::Error, problems),
+        };
         let ms = tool.spec().timeout_ms.unwrap_or(self.agent.options.timeouts.tool);
-        let run =
-            ToolRun { slot: self.slot, tag: self.tag, tool_call_id: &call.id, input: &call.input };
+        let run = ToolRun { slot: self.slot, tag: self.tag, tool_call_id: &call.id, input: &input };
         match within(ms, tool.call(run), self.agent.host.sleep(ms)).await {
             Ok(output) => ToolResult { output, ..ToolResult::new(call, ResultState::Success, "") },
             Err(error) => ToolResult::new(call, ResultState::Error, error.message()),

@@ -1,21 +1,19 @@
 // The agent as users hold it.
 
 import { CallHandle } from "./call.js";
+import type { createAgent } from "./index.js";
 import type { CoreAgent, CoreTask } from "./core.js";
 import { LockgateError } from "./errors.js";
 import { portsOf } from "./host.js";
 import { locksOf } from "./locks.js";
 import { checkCall, checkId, checkOptions, checkSlot, inputText } from "./options.js";
 import type { Checked } from "./options.js";
-import type { Agent, AgentOptions, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
+import type { Agent, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
 import { loadEngine } from "./wasm.js";
 import type { Engine, Instance, Load } from "./wasm.js";
 
-/** What `createAgent` is, for one way of loading the wasm. */
-export type CreateAgent = (options: AgentOptions) => Promise<Agent>;
-
 /** Makes `createAgent` for one way of loading the wasm. */
-export function createAgentWith(load: Load, defaultStore: () => Store): CreateAgent {
+export function createAgentWith(load: Load, defaultStore: () => Store): typeof createAgent {
   return async (options) => {
     const checked = checkOptions(options, defaultStore);
     const engine = await loadEngine(load);

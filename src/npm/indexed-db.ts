@@ -2,6 +2,7 @@
 
 import type { CoreStore } from "./core.js";
 import { LockgateError } from "./errors.js";
+import type { indexedDbStore } from "./index.js";
 import { marked } from "./kinds.js";
 import type { Batch, Store, StoreCapabilities, StoredRecord } from "./types.js";
 import { loadEngine } from "./wasm.js";
@@ -16,11 +17,8 @@ const CAPABILITIES: StoreCapabilities = {
   maxValueBytes: null,
 };
 
-/** What `indexedDbStore` is, for one way of loading the wasm. */
-export type IndexedDbStore = (name?: string, options?: { readonly durability?: "strict" | "relaxed" }) => Store;
-
 /** Makes `indexedDbStore` for one way of loading the wasm. */
-export function indexedDbWith(load: Load): IndexedDbStore {
+export function indexedDbWith(load: Load): typeof indexedDbStore {
   return (name = "lockgate", options = {}) => {
     const durability = options.durability ?? "strict";
     if (typeof name !== "string" || name === "" || (durability !== "strict" && durability !== "relaxed")) {

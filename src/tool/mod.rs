@@ -1,43 +1,67 @@
 //! The tools of an agent, in the order they were given: prompt caches depend on it.
 
+pub mod schema;
+
 use std::rc::Rc;
+
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::port::{Tool, ToolSpec};
+use crate::tool::schema::Schema;
+
+/// A tool and what it takes.
+pub struct Entry {
+    /// The tool.
+    pub tool: Rc<dyn Tool>,
+    schema: Schema,
+}
+
+impl Entry {
+    /// The input as the tool is to get it, or what is wrong with it, for the model to read.
+    pub fn check(&self, input: &Value) -> Result<Value, String> {
+        let input = self.schema.without_nulls(input.clone());
+        self.schema.check(&input).map(|()| input).map_err(|problems| {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let what =
+                "The arguments do not fit what the tool takes. Correct them and call it again.";
+            format!("{what}\n{}", lines.join("\n"))
+        })
+    }
+}
 
 /// An agent's tools.
 #[derive(Default)]
 pub struct Registry {
-    tools: Vec<Rc<dyn Tool>>,
+    entries: Vec<Entry>,
     specs: Vec<Rc<ToolSpec>>,
 }
 
 impl Registry {
-    /// The tools; two of one name are refused, and so is a name that no provider takes.
+    /// The tools; two of one name are refused, and so are a name that no provider takes and a schema that is none.
     pub fn new(tools: Vec<Rc<dyn Tool>>) -> Result<Registry> {
-        let specs: Vec<Rc<ToolSpec>> = tools.iter().map(|tool| Rc::clone(tool.spec())).collect();
-        for (index, spec) in specs.iter().enumerate() {
+        let mut registry = Registry::default();
+        for tool in tools {
+            let spec = Rc::clone(tool.spec());
             let name = &spec.name;
             if !is_name(name) {
                 let hint = "a tool's name is 1 to 64 letters, digits, _ or -";
-                return Err(Error::new(
-                    ErrorKind::Options,
-                    format!("\"{name}\" is not a tool's name"),
-                )
-                .hint(hint));
+                return Err(wrong(format!("\"{name}\" is not a tool's name")).hint(hint));
             }
-            if specs.iter().take(index).any(|other| other.name == *name) {
+            if registry.find(name).is_some() {
                 let hint = "give each tool a name of its own";
-                return Err(Error::new(
-                    ErrorKind::Options,
-                    format!("two tools are named \"{name}\""),
-                )
-                .hint(hint));
+                return Err(wrong(format!("two tools are named \"{name}\"")).hint(hint));
             }
+            let schema = Schema::compile(&spec.input_schema).map_err(|error| {
+                let hint = error.hint_text().unwrap_or("write JSON Schema");
+                wrong(format!("the schema of tool \"{name}\": {}", error.message())).hint(hint)
+            })?;
+            registry.specs.push(Rc::clone(&spec));
+            registry.entries.push(Entry { tool, schema });
         }
-        Ok(Registry { tools, specs })
+        Ok(registry)
     }
 
     /// What a model is told of them.
@@ -46,9 +70,23 @@ impl Registry {
     }
 
     /// The tool of this name.
-    pub fn find(&self, name: &str) -> Option<&Rc<dyn Tool>> {
-        self.tools.iter().find(|tool| tool.spec().name == name)
+    pub fn find(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.tool.spec().name == name)
     }
+
+    /// What of the schemas is not checked, as sentences.
+    pub fn unchecked(&self) -> Vec<String> {
+        let of_entry = |entry: &Entry| {
+            let name = entry.tool.spec().name.clone();
+            let paths = entry.schema.unsupported().iter();
+            paths.map(|path| format!("tool \"{name}\": {path} is not checked")).collect::<Vec<_>>()
+        };
+        self.entries.iter().flat_map(of_entry).collect()
+    }
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(ErrorKind::Options, message)
 }
 
 fn is_name(name: &str) -> bool {

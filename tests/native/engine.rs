@@ -11,14 +11,21 @@ use lockgate::future::Local;
 use lockgate::message::{Block, Role};
 use lockgate::model::scripted::{Line, ScriptedModel, words};
 use lockgate::port::{Page, Tool, ToolRun, ToolSpec};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A tool that answers with its input, fails, or hangs.
 struct Echo(Rc<ToolSpec>, Rc<Cell<u32>>);
 
 impl Echo {
     fn new(name: &str, parallel: bool) -> Rc<Echo> {
-        let input_schema = json!({ "type": "object" });
+        Echo::build(name, parallel, json!({ "type": "object" }))
+    }
+
+    fn with_schema(name: &str, schema: &Value) -> Rc<Echo> {
+        Echo::build(name, true, schema.clone())
+    }
+
+    fn build(name: &str, parallel: bool, input_schema: Value) -> Rc<Echo> {
         let (name, description) = (name.to_owned(), "echoes".to_owned());
         let spec = ToolSpec { name, description, input_schema, parallel, timeout_ms: Some(1_000) };
         Rc::new(Echo(Rc::new(spec), Rc::default()))
@@ -207,6 +214,40 @@ fn whatever_goes_wrong_in_a_tool_is_a_result() {
             },
         );
     assert_eq!(results.collect::<Vec<_>>(), ["a error", "b error", "c error", "d success"]);
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_told_to_the_model_and_not_run() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let tool = Echo::with_schema("echo", &schema);
+    let lines = [Line::calls("echo", &json!({ "n": "five" })), Line::says("sorry")];
+    let agent = builder_on(&memory(), ScriptedModel::new(lines))
+        .tool(Rc::clone(&tool) as _)
+        .build()
+        .unwrap();
+    let reply = ask(&agent, "s1", "go").unwrap();
+    let text = serde_json::to_string(&reply.messages).unwrap();
+    assert!(text.contains("n: ") && text.contains("\"error\"") && tool.1.get() == 0, "{text}");
+}
+
+#[test]
+fn a_null_for_something_optional_is_as_good_as_nothing() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let lines = [Line::calls("echo", &json!({ "n": null })), Line::says("fine")];
+    let builder =
+        builder_on(&memory(), ScriptedModel::new(lines)).tool(Echo::with_schema("echo", &schema));
+    let reply = ask(&builder.build().unwrap(), "s1", "go").unwrap();
+    assert!(serde_json::to_string(&reply.messages).unwrap().contains("\"success\""));
+}
+
+#[test]
+fn what_of_a_schema_is_not_checked_is_said_once() {
+    let schema = json!({ "type": "object", "unevaluatedProperties": false });
+    let builder = builder_on(&memory(), ScriptedModel::new([Line::says("a"), Line::says("b")]));
+    let agent = builder.tool(Echo::with_schema("echo", &schema)).build().unwrap();
+    let warned = |call: &mut Call| names(call).iter().filter(|name| *name == "warning").count();
+    assert_eq!(warned(&mut begin(&agent, "s1", "one")), 1);
+    assert_eq!(warned(&mut begin(&agent, "s1", "two")), 0);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod gate;
 mod key;
 mod message;
 mod run;
+mod schema;
 mod sessions;
 mod stores;
 mod support;

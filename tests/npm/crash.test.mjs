@@ -18,16 +18,16 @@ function story(name, work) {
 story(
   "a trap rejects every open call and task at once with ENGINE_CRASHED",
   async ({ createAgent, modelOf, barrier, watched, rejection, trapOf, LockgateError, assert }, { wasm }) => {
-    const meet = barrier(3);
     const reached = barrier(4);
     const model = modelOf(async function* (_request, { signal }) {
+      const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
       reached();
-      await meet();
-      signal.throwIfAborted();
+      await stopped;
     });
     const { store } = watched();
     const agent = await createAgent({ name: "helper", model, store });
     const other = await createAgent({ name: "other", model, store });
+    const trap = await trapOf(wasm);
     const calls = [
       agent.call("a secret question", { sessionId: "s1" }),
       agent.call("waiting behind it", { sessionId: "s1" }),
@@ -37,10 +37,9 @@ story(
     await reached();
     const tasks = [agent.history({ sessionId: "s1" }), agent.listSessions(null), agent.getAgentState({ sessionId: "s1" })];
     const outcomes = [...calls, ...tasks].map(rejection);
-    const trap = await trapOf(wasm);
-    const direct = trap();
     let turned = false;
     setImmediate(() => (turned = true));
+    const direct = trap();
     const errors = await Promise.all(outcomes);
     assert.ok(!turned, "the calls were not rejected at once");
     for (const error of [direct, ...errors]) {

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { capture, inRoot, must, npmCommand } from "../../src/build/run.mjs";
 
 /** How long a program may take; only one that hangs takes that long. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 30_000;
 
 /** How long a program may live on when it is done. The shortest deadline of the engine is twice as long. */
 const LINGER_MS = 5_000;

@@ -1,0 +1,274 @@
+//! Holds a value against the rules of a schema.
+
+use serde_json::{Number, Value};
+
+use super::rule::{Bound, Contains, Id, Items, Kind, Members, Names, Part, ROOT, Rule};
+use super::{Problem, Schema, number, words};
+use crate::json::Object;
+
+/// More problems help nobody.
+const MAX_PROBLEMS: usize = 20;
+
+/// How many schemas may lie one inside the other: a `$ref` may lead back to itself.
+pub(super) const MAX_DEPTH: usize = 128;
+
+/// How much may be looked at: references may double at each step.
+const MAX_STEPS: usize = 1_000_000;
+
+/// A value that is being checked.
+pub(super) struct Check<'a> {
+    schema: &'a Schema,
+    pub(super) path: String,
+    problems: Vec<Problem>,
+    max_problems: usize,
+    depth: usize,
+    n_steps: usize,
+    /// How often something that is not supported was met: then "it fits" is not certain.
+    pub(super) n_skipped: usize,
+    /// Set when the schema is too much for us; nothing is held against the value from then on.
+    given_up: Option<Problem>,
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(schema: &'a Schema) -> Self {
+        Check {
+            schema,
+            path: String::new(),
+            problems: Vec::new(),
+            max_problems: MAX_PROBLEMS,
+            depth: 0,
+            n_steps: 0,
+            n_skipped: 0,
+            given_up: None,
+        }
+    }
+
+    pub(super) fn run(mut self, value: &Value) -> Result<(), Vec<Problem>> {
+        self.fit(ROOT, value);
+        self.problems.extend(self.given_up);
+        self.problems.truncate(MAX_PROBLEMS);
+        if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
+    }
+
+    /// Whether the value fits one of the schemas, as far as that can be told.
+    pub(super) fn accepts(&mut self, id: Id, value: &Value) -> bool {
+        self.first_problem(id, value).is_none()
+    }
+
+    /// Holds the value against a schema.
+    pub(super) fn fit(&mut self, id: Id, value: &Value) {
+        if self.is_done() {
+            return;
+        }
+        if self.depth == MAX_DEPTH || self.n_steps > MAX_STEPS {
+            self.given_up = Some(self.problem(words::too_deep(MAX_DEPTH)));
+            return;
+        }
+        self.depth += 1;
+        self.n_steps += weight(value);
+        let schema = self.schema;
+        for rule in schema.rules(id) {
+            if !self.is_done() {
+                self.apply(rule, value);
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn apply(&mut self, rule: &Rule, value: &Value) {
+        match (rule, value) {
+            (Rule::Never, _) => self.complain("is not allowed".into()),
+            (Rule::Type(kinds), _) => self.kind(kinds, value),
+            (Rule::Enum(values), _) => self.one_of_values(values, value),
+            (Rule::Bound(bound, limit), Value::Number(number)) => self.bound(*bound, limit, number),
+            (Rule::MultipleOf(divisor), Value::Number(number)) => self.multiple(divisor, number),
+            (Rule::AtLeast(part, limit), _) => self.at_least(*part, *limit, value),
+            (Rule::AtMost(part, limit), _) => self.at_most(*part, *limit, value),
+            (Rule::Pattern(regex, source), Value::String(text)) if !regex.is_match(text) => {
+                self.complain(words::no_match(source, value));
+            }
+            (Rule::Unique, Value::Array(items)) => self.unique(items),
+            (Rule::Items(rule), Value::Array(items)) => self.items(rule, items),
+            (Rule::Contains(rule), Value::Array(items)) => self.contains(rule, items),
+            (Rule::Members(rule), Value::Object(object)) => self.members(rule, object),
+            (Rule::Required(names), Value::Object(object)) => self.required(names, object),
+            (Rule::PropertyNames(id), Value::Object(object)) => self.names(*id, object),
+            (Rule::DependentRequired(rules), Value::Object(object)) => {
+                self.dependent(rules, object);
+            }
+            (Rule::DependentSchemas(rules), Value::Object(object)) => {
+                let ids = object.keys().filter_map(|name| rules.get(name));
+                ids.for_each(|id| self.fit(id, value));
+            }
+            (Rule::AllOf(ids), _) => ids.iter().for_each(|id| self.fit(*id, value)),
+            (Rule::AnyOf(ids), _) => self.any_of(ids, value),
+            (Rule::OneOf(ids), _) => self.one_of(ids, value),
+            (Rule::Not(id), _) => self.not(*id, value),
+            (Rule::If(test, then, otherwise), _) => self.branch(*test, [*then, *otherwise], value),
+            (Rule::Ref(fragment), _) => {
+                self.schema.place(fragment).into_iter().for_each(|id| self.fit(id, value));
+            }
+            (Rule::Unsupported, _) => self.n_skipped += 1,
+            _ => {}
+        }
+    }
+
+    fn kind(&mut self, kinds: &[Kind], value: &Value) {
+        if !kinds.iter().any(|kind| kind.holds(value)) {
+            self.complain(words::wrong_kind(kinds, value));
+        }
+    }
+
+    fn one_of_values(&mut self, values: &[Value], value: &Value) {
+        if !values.iter().any(|allowed| number::same(allowed, value)) {
+            self.complain(words::wrong_value(values, value));
+        }
+    }
+
+    fn bound(&mut self, bound: Bound, limit: &Number, number: &Number) {
+        let order = number::order(number, limit);
+        let fits = match bound {
+            Bound::Least => order.is_ge(),
+            Bound::Most => order.is_le(),
+            Bound::Above => order.is_gt(),
+            Bound::Below => order.is_lt(),
+        };
+        if !fits {
+            self.complain(words::out_of_bound(bound, limit, number));
+        }
+    }
+
+    fn multiple(&mut self, divisor: &Number, number: &Number) {
+        if !number::is_multiple(number, divisor) {
+            self.complain(format!("must be a multiple of {divisor}, but is {number}"));
+        }
+    }
+
+    fn at_least(&mut self, part: Part, limit: u64, value: &Value) {
+        if let Some(n) = part.count(value).filter(|n| *n < limit) {
+            self.complain(words::too_few(part, limit, n));
+        }
+    }
+
+    fn at_most(&mut self, part: Part, limit: u64, value: &Value) {
+        if let Some(n) = part.count(value).filter(|n| *n > limit) {
+            self.complain(words::too_many(part, limit, n));
+        }
+    }
+
+    fn unique(&mut self, items: &[Value]) {
+        // Objects keep their members in the order of names, so equal values have equal text.
+        let mut seen = Names::default();
+        for (index, item) in items.iter().enumerate() {
+            let text = number::plain(item).to_string();
+            if let Some(other) = seen.get(&text) {
+                let message = format!("must not repeat items, but [{other}] equals [{index}]");
+                return self.complain(message);
+            }
+            seen.insert(&text, index);
+        }
+    }
+
+    fn items(&mut self, rule: &Items, items: &[Value]) {
+        for (index, item) in items.iter().enumerate() {
+            let Some(id) = rule.at(index) else { return };
+            self.within(&format!("[{index}]"), |check| check.fit(id, item));
+        }
+    }
+
+    fn contains(&mut self, rule: &Contains, items: &[Value]) {
+        let before = self.n_skipped;
+        let n = items.iter().filter(|item| self.accepts(rule.id, item)).count() as u64;
+        let too_many = rule.max.filter(|max| n > *max && before == self.n_skipped);
+        if n < rule.min {
+            self.complain(words::few_fit(rule.min, n));
+        } else if let Some(max) = too_many {
+            self.complain(words::many_fit(max, n));
+        }
+    }
+
+    fn members(&mut self, rule: &Members, object: &Object) {
+        let mut unknown = Vec::new();
+        for (name, member) in object {
+            match rule.of(name) {
+                None => unknown.push(name.as_str()),
+                Some(ids) => {
+                    let step = words::step(name, self.path.is_empty());
+                    self.within(&step, |check| ids.iter().for_each(|id| check.fit(*id, member)));
+                }
+            }
+        }
+        if !unknown.is_empty() {
+            self.complain(words::unknown(&unknown, &rule.declared));
+        }
+    }
+
+    fn required(&mut self, names: &[String], object: &Object) {
+        let missing: Vec<&str> = absent(names, object);
+        if !missing.is_empty() {
+            self.complain(words::missing(&missing));
+        }
+    }
+
+    fn names(&mut self, id: Id, object: &Object) {
+        for name in object.keys() {
+            if let Some(problem) = self.first_problem(id, &Value::String(name.clone())) {
+                self.complain(words::wrong_name(name, &problem.message));
+            }
+        }
+    }
+
+    fn dependent(&mut self, rules: &[(String, Vec<String>)], object: &Object) {
+        for (name, others) in rules.iter().filter(|(name, _)| object.contains_key(name)) {
+            let missing = absent(others, object);
+            if !missing.is_empty() {
+                self.complain(words::missing_beside(name, &missing));
+            }
+        }
+    }
+
+    /// The first thing wrong with the value if it had to fit this one; that is not held against it.
+    pub(super) fn first_problem(&mut self, id: Id, value: &Value) -> Option<Problem> {
+        let problems = std::mem::take(&mut self.problems);
+        let max_problems = std::mem::replace(&mut self.max_problems, 1);
+        self.fit(id, value);
+        self.max_problems = max_problems;
+        std::mem::replace(&mut self.problems, problems).into_iter().next()
+    }
+
+    fn within(&mut self, step: &str, look: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(step);
+        look(self);
+        self.path.truncate(length);
+    }
+
+    fn is_done(&self) -> bool {
+        self.given_up.is_some() || self.problems.len() >= self.max_problems
+    }
+
+    pub(super) fn complain(&mut self, message: String) {
+        let problem = self.problem(message);
+        if !self.is_done() && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn problem(&self, message: String) -> Problem {
+        Problem { path: self.path.clone(), message }
+    }
+}
+
+/// About how much work one rule makes with a value.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 1 + text.len() / 64,
+        Value::Array(items) => 1 + items.len(),
+        Value::Object(object) => 1 + object.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
+fn absent<'n>(names: &'n [String], object: &Object) -> Vec<&'n str> {
+    names.iter().filter(|name| !object.contains_key(*name)).map(String::as_str).collect()
+}
