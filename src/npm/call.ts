@@ -134,7 +134,7 @@ export class CallHandle implements Call {
   }
 
   #poll(core: CoreCall): boolean {
-    const batch = core.poll();
+    const batch = core.poll(this.#setup.watched);
     if (batch === undefined) return false;
     const at = new Date().toISOString();
     for (const bare of JSON.parse(batch) as Bare[]) this.#take(bare, at);

@@ -27,7 +27,7 @@ export interface CoreTask extends CoreObject {
 export interface CoreCall extends CoreObject {
   readonly number: number;
   readonly id: string;
-  poll(): string | undefined;
+  poll(watched: boolean): string | undefined;
   failure(): unknown;
   stop(says: string): void;
   abort(): void;

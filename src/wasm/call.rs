@@ -60,16 +60,20 @@ impl Call {
     }
 
     /// Goes on. Answers with the events that have come as one JSON list, or `undefined` while it waits; the last
-    /// list ends in `call-end` or `error`.
-    pub fn poll(&self) -> Option<String> {
+    /// list ends in `call-end` or `error`. A call that nobody watches has only that last event to tell.
+    pub fn poll(&self, watched: bool) -> Option<String> {
         let mut call = self.call.take()?;
         match call.poll_batch(&mut Context::from_waker(&self.waker)) {
             Poll::Ready(events) => {
                 if let Some(Err(failed)) = call.ended() {
                     self.cause.set(to_js(&failed.error));
                 }
+                let over = call.ended().is_some();
                 self.call.set(Some(call));
-                Some(text(&events))
+                if watched {
+                    return Some(text(&events));
+                }
+                over.then(|| events.back().map(|last| text(&[last]))).flatten()
             }
             Poll::Pending => {
                 self.call.set(Some(call));
