@@ -1,8 +1,7 @@
-//! A call under way: from its place in the queue to its saved outcome.
+//! A call under way, as whoever made it holds it.
 //!
-//! Nothing happens between two [`Call::next`]: whoever holds the call pulls it along. The order is that of the
-//! design: gate, lock, load and recover, a call seen before, accept, the loop (in `turn.rs`), commit; then the lock
-//! and the gate are let go of, and only then does the caller hear that it was saved.
+//! Nothing happens between two [`Call::next`]: whoever holds the call pulls it along. What it does on the way is in
+//! `drive.rs` (its stations) and `turn.rs` (the conversation with the model).
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,26 +9,30 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use crate::engine::Inner;
-use crate::engine::cancel::{Cancel, Cause};
-use crate::engine::gate::Ticket;
+use crate::engine::cancel::Cancel;
+use crate::engine::drive::{Driver, stamped};
 use crate::engine::outbox::Outbox;
-use crate::engine::outcome::{Ended, Failed, aborted, answer_of, gone, same_input, told_again};
-use crate::engine::turn::{Spoken, Turn};
+use crate::engine::outcome::Ended;
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::error::Result;
-use crate::event::{Event, Reason, Reply, SerializedError, Stamped};
-use crate::future::{Either, Local, race};
-use crate::message::{Message, Role, Usage, rfc3339};
-use crate::port::Held;
+use crate::event::{Event, Stamped};
+use crate::future::Local;
+use crate::message::{Message, rfc3339};
 use crate::slot::Slot;
-use crate::store::entry::{EntryKind, Outcome};
 use crate::store::id;
-use crate::store::session::Turn as StoredTurn;
-use crate::store::session::{Input, Session};
+use crate::store::session::Input;
 
-const CUT_OFF: &str =
-    "The answer to this was cut off before it could be saved. Tools may have run.";
+/// What a call does that finds its session busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Waits its turn.
+    #[default]
+    Queue,
+    /// Is refused with BUSY.
+    Reject,
+    /// Interrupts the call that runs, and waits its turn.
+    Interrupt,
+}
 
 /// What a caller asks for.
 pub struct CallRequest {
@@ -39,6 +42,8 @@ pub struct CallRequest {
     pub messages: Vec<Message>,
     /// The caller's own name for the call: the same again answers with the stored outcome.
     pub call_id: Option<String>,
+    /// What to do if the session has a call already.
+    pub overlap: Overlap,
     /// What models and tools are to know the call by; free for the caller, never stored.
     pub tag: u32,
 }
@@ -57,7 +62,7 @@ pub struct Call {
 
 impl Call {
     pub(super) fn begin(agent: Rc<Inner>, request: CallRequest) -> Call {
-        let CallRequest { slot, messages, call_id, tag } = request;
+        let CallRequest { slot, messages, call_id, tag, overlap: _ } = request;
         let named = call_id.is_some();
         let id: Rc<str> = call_id.unwrap_or_else(|| id::mint(&*agent.host)).into();
         let outbox = Rc::<Outbox>::default();
@@ -140,239 +145,4 @@ impl Call {
         }
         if self.outbox.is_empty() && self.drive.is_some() { Poll::Pending } else { Poll::Ready(()) }
     }
-}
-
-/// Carries one call through its stations.
-struct Driver {
-    agent: Rc<Inner>,
-    slot: Slot,
-    tag: u32,
-    input: Input,
-    outbox: Rc<Outbox>,
-    cancel: Cancel,
-    number: u64,
-    ticket: Option<Ticket>,
-    held: Option<Box<dyn Held>>,
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.agent.unregister(&self.slot, self.number);
-    }
-}
-
-impl Driver {
-    async fn drive(mut self) -> Ended {
-        let message_ids = self.input.messages.iter().map(|message| message.id.clone()).collect();
-        self.outbox.push(Event::CallStart { message_ids });
-        self.warn();
-        let ended = self.stations().await.map(Rc::new);
-        // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
-        self.held = None;
-        self.ticket = None;
-        match &ended {
-            Ok(reply) => self.outbox.push(Event::CallEnd { reply: Rc::clone(reply) }),
-            Err(failed) => {
-                let error = SerializedError::new(&failed.error, failed.partial.clone());
-                self.outbox.push(Event::Error { error });
-            }
-        }
-        ended
-    }
-
-    async fn stations(&mut self) -> std::result::Result<Reply, Failed> {
-        let cancel = self.cancel.clone();
-        match race(cancel.asked(), self.enter()).await {
-            Either::First(()) => return self.ended_before_acceptance(),
-            Either::Second(entered) => entered?,
-        }
-        let known = self.agent.cache.borrow_mut().take(&self.slot);
-        let mut session = self.agent.sessions.load(&self.slot, known).await?;
-        self.recover(&mut session).await?;
-        let mut repeated = false;
-        if self.input.named
-            && let Some(entry) = self.agent.sessions.outcome(&session, &self.input.call_id).await?
-        {
-            same_input(&self.input, &entry)?;
-            match told_again(&entry, session.version(), &self.silence()) {
-                Some(ended) => {
-                    self.agent.cache.borrow_mut().put(session);
-                    return ended;
-                }
-                None => repeated = true,
-            }
-        }
-        if self.cancel.cause().is_some() {
-            self.agent.cache.borrow_mut().put(session);
-            return self.ended_before_acceptance();
-        }
-        self.accept(&mut session).await?;
-        let input = if repeated { Vec::new() } else { self.input.messages.clone() };
-        let turn = Turn {
-            agent: &self.agent,
-            slot: &self.slot,
-            tag: self.tag,
-            outbox: &self.outbox,
-            cancel: &self.cancel,
-        };
-        let spoken = turn.speak(&mut session, input).await;
-        self.commit(session, spoken).await
-    }
-
-    /// The first call of an agent tells what of its tools' schemas is not checked.
-    fn warn(&self) {
-        if !self.agent.warned.replace(true) {
-            for message in self.agent.tools.unchecked() {
-                self.outbox.push(Event::Warning { code: "schema".to_owned(), message });
-            }
-        }
-    }
-
-    /// The gate, then the lock.
-    async fn enter(&mut self) -> Result<()> {
-        let Some(ticket) = &self.ticket else { return Ok(()) };
-        let ahead = ticket.ahead();
-        if ahead > 0 {
-            self.outbox.push(Event::Queued { ahead });
-        }
-        ticket.admitted().await;
-        self.held = self.agent.hold(&self.slot).await?;
-        Ok(())
-    }
-
-    /// Inputs that were accepted and never logged belong to calls that are gone, since we hold gate and lock.
-    async fn recover(&self, session: &mut Session) -> Result<()> {
-        for input in self.agent.sessions.inputs(&self.slot).await? {
-            let at = rfc3339(self.agent.host.now_ms());
-            let note = Rc::new(stamped(Message::note(CUT_OFF), &self.agent, &at));
-            let messages: Vec<_> = input.messages.iter().cloned().chain([note]).collect();
-            let turn = StoredTurn {
-                id: id::mint(&*self.agent.host),
-                kind: EntryKind::Recovered,
-                input,
-                messages: messages.clone(),
-                outcome: Outcome::ended(Reason::Interrupted),
-                facts: session.facts(),
-            };
-            self.agent.sessions.finish(session, &turn).await?;
-            session.context.extend(messages);
-        }
-        Ok(())
-    }
-
-    /// Stores the input; a session that has moved on meanwhile is read again, since no token has been spent.
-    async fn accept(&self, session: &mut Session) -> Result<()> {
-        for _ in 0..8 {
-            if self.agent.sessions.accept(session, &self.input).await? {
-                self.outbox.push(Event::Accepted { messages: self.input.messages.clone() });
-                return Ok(());
-            }
-            *session = self.agent.sessions.load(&self.slot, None).await?;
-        }
-        Err(Error::new(
-            ErrorKind::Superseded,
-            format!("{} changes faster than it can be read", self.slot),
-        )
-        .hint("nothing was stored; try again"))
-    }
-
-    async fn commit(
-        &self,
-        mut session: Session,
-        spoken: Spoken,
-    ) -> std::result::Result<Reply, Failed> {
-        let Spoken { messages, partial, usage, ended, facts } = spoken;
-        if matches!(self.cancel.cause(), Some(Cause::Deleted)) {
-            return Err(gone(&self.slot).into());
-        }
-        let outcome = match &ended {
-            Ok(reason) => Outcome::ended(*reason),
-            Err(error) => Outcome::failed(error.kind().code(), error.message()),
-        };
-        let id = id::mint(&*self.agent.host);
-        let turn = StoredTurn {
-            id,
-            kind: EntryKind::Turn,
-            input: self.input.clone(),
-            messages,
-            outcome,
-            facts,
-        };
-        let saved = self.agent.sessions.finish(&mut session, &turn).await;
-        let answer = answer_of(&turn.messages);
-        let (saved, reason) = match (saved, ended) {
-            (Ok(saved), Ok(reason)) => (saved, reason),
-            (Ok(saved), Err(error)) => {
-                self.keep(session, saved.overtaken);
-                self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
-                return Err(Failed { error, partial });
-            }
-            (Err(unsaved), Ok(_)) => {
-                return Err(Failed { error: unsaved, partial: answer });
-            }
-            (Err(unsaved), Err(error)) => {
-                return Err(Failed { error: error.and_then(unsaved), partial });
-            }
-        };
-        self.keep(session, saved.overtaken);
-        self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
-        let message = answer.unwrap_or_else(|| self.silence());
-        let text = message.text();
-        let call_id = self.input.call_id.as_str().into();
-        let (messages, version) = (turn.messages, saved.version);
-        Ok(Reply {
-            call_id,
-            reason,
-            text,
-            message,
-            messages,
-            usage,
-            output: None,
-            asks: Vec::new(),
-            version,
-        })
-    }
-
-    /// Keeps the session in memory, if what is in hand is the whole of it.
-    fn keep(&self, session: Session, overtaken: bool) {
-        if !overtaken {
-            self.agent.cache.borrow_mut().put(session);
-        }
-    }
-
-    /// Stopped, aborted or deleted while it waited: nothing is stored.
-    fn ended_before_acceptance(&self) -> std::result::Result<Reply, Failed> {
-        match self.cancel.cause() {
-            Some(Cause::Deleted) => Err(gone(&self.slot).into()),
-            Some(Cause::Aborted) => Err(aborted().into()),
-            Some(Cause::Stopped(_)) | None => Ok(Reply {
-                call_id: self.input.call_id.as_str().into(),
-                reason: Reason::Interrupted,
-                message: self.silence(),
-                text: String::new(),
-                messages: Vec::new(),
-                usage: Usage::default(),
-                output: None,
-                asks: Vec::new(),
-                version: 0,
-            }),
-        }
-    }
-
-    /// The answer of a call in which the model said nothing.
-    fn silence(&self) -> Rc<Message> {
-        let at = rfc3339(self.agent.host.now_ms());
-        Rc::new(stamped(Message::draft(Role::Assistant, Vec::new()), &self.agent, &at))
-    }
-}
-
-/// Gives a draft its id and time.
-pub(super) fn stamped(mut message: Message, agent: &Inner, at: &str) -> Message {
-    if message.id.is_empty() {
-        message.id = id::mint(&*agent.host);
-    }
-    if message.at.is_empty() {
-        message.at = at.to_owned();
-    }
-    message
 }

@@ -5,6 +5,7 @@
 mod cache;
 mod call;
 mod cancel;
+mod drive;
 mod gate;
 mod options;
 mod outbox;
@@ -12,11 +13,12 @@ mod outcome;
 mod turn;
 
 pub use cache::{Bounds, Cache};
-pub use call::{Call, CallRequest};
+pub use call::{Call, CallRequest, Overlap};
 pub use cancel::{Cancel, Cause};
 pub use gate::{Gate, Ticket};
 pub use options::{Builder, Options, Timeouts};
 pub use outbox::Outbox;
+use outcome::shutting_down;
 pub use outcome::{Ended, Failed};
 
 use std::cell::{Cell, RefCell};
@@ -50,6 +52,8 @@ struct Inner {
     cancels: RefCell<HashMap<Slot, Vec<(u64, Cancel)>>>,
     n_calls: Cell<u64>,
     warned: Cell<bool>,
+    closing: Cell<bool>,
+    running_tools: RefCell<Vec<(Slot, String)>>,
 }
 
 impl Agent {
@@ -81,6 +85,8 @@ impl Agent {
             cancels: RefCell::default(),
             n_calls: Cell::new(0),
             warned: Cell::new(false),
+            closing: Cell::new(false),
+            running_tools: RefCell::default(),
         }))
     }
 
@@ -105,6 +111,20 @@ impl Agent {
 
     /// Begins a call. It has its place in the queue at once; it moves whenever it is asked for its next event.
     pub fn call(&self, request: CallRequest) -> Result<Call> {
+        if self.0.closing.get() {
+            return Err(shutting_down());
+        }
+        let busy = self.0.gate.length(&request.slot) > 0;
+        match request.overlap {
+            Overlap::Reject if busy => {
+                let message = format!("{} has a call already", request.slot);
+                return Err(
+                    Error::new(ErrorKind::Busy, message).hint("try again when it has ended")
+                );
+            }
+            Overlap::Interrupt => drop(self.interrupt(&request.slot, Vec::new())),
+            Overlap::Queue | Overlap::Reject => {}
+        }
         let waiting = self.0.gate.length(&request.slot).saturating_sub(1);
         if waiting >= self.0.options.queue_limit {
             let message = format!("{waiting} calls wait for {}", request.slot);
@@ -148,6 +168,43 @@ impl Agent {
         let _held = self.0.hold(slot).await?;
         self.0.cache.borrow_mut().take(slot);
         self.0.sessions.delete(slot).await
+    }
+
+    /// Stops the session's running call, if it has one; the messages are what the user says next.
+    pub fn interrupt(&self, slot: &Slot, says: Vec<Message>) -> bool {
+        let cancels = self.0.cancels.borrow();
+        let running = cancels.get(slot).and_then(|of_slot| of_slot.first());
+        let cancel = running.map(|(_, cancel)| cancel.clone());
+        drop(cancels);
+        if let Some(cancel) = &cancel {
+            cancel.ask(Cause::Stopped(says));
+        }
+        cancel.is_some()
+    }
+
+    /// Takes no new calls. Waiting calls end at once, running ones at their next boundary: saved, and marked so that
+    /// the next call goes on from there.
+    pub fn shut_down(&self) {
+        self.0.closing.set(true);
+        self.end_calls(1);
+    }
+
+    /// Ends what still runs, wherever it is.
+    pub fn shut_down_now(&self) {
+        self.0.closing.set(true);
+        self.end_calls(0);
+    }
+
+    /// Ends the calls of every slot but for the first few.
+    fn end_calls(&self, n_spared: usize) {
+        let cancels = self.0.cancels.borrow();
+        let ending: Vec<Cancel> = cancels
+            .values()
+            .flat_map(|of_slot| of_slot.iter().skip(n_spared))
+            .map(|(_, it)| it.clone())
+            .collect();
+        drop(cancels);
+        ending.iter().for_each(|cancel| cancel.ask(Cause::Shutdown));
     }
 
     /// How many slots have calls now.

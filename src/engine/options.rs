@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::engine::Agent;
 use crate::engine::cache::Bounds;
+use crate::engine::call::Overlap;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
@@ -46,6 +47,8 @@ pub struct Options {
     pub max_iterations: u32,
     /// How many calls may wait for one session.
     pub queue_limit: usize,
+    /// What a call does that finds its session busy.
+    pub overlap: Overlap,
     /// The session of a call that names none.
     pub default_session_id: Option<String>,
     /// Whether a call must name its user.
@@ -68,6 +71,7 @@ impl Options {
             system_prompt: String::new(),
             max_iterations: 10,
             queue_limit: 64,
+            overlap: Overlap::Queue,
             default_session_id: None,
             require_user_id: false,
             timeouts: Timeouts::default(),

@@ -78,6 +78,12 @@ pub(super) fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "the call was aborted by its signal")
 }
 
+pub(super) fn shutting_down() -> Error {
+    let message = "the agent is shutting down";
+    Error::new(ErrorKind::ShuttingDown, message)
+        .hint("ask again: what was answered so far is stored")
+}
+
 pub(super) fn gone(slot: &Slot) -> Error {
     Error::new(ErrorKind::NoSuchSession, format!("{slot} was deleted"))
 }

@@ -4,10 +4,10 @@ use std::future::Future;
 use std::rc::Rc;
 
 use crate::engine::Inner;
-use crate::engine::call::stamped;
 use crate::engine::cancel::{Cancel, Cause};
+use crate::engine::drive::stamped;
 use crate::engine::outbox::Outbox;
-use crate::engine::outcome::aborted;
+use crate::engine::outcome::{aborted, shutting_down};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
@@ -58,12 +58,16 @@ impl Turn<'_> {
         session.context.extend(input);
         let mut run = Run::new(self.agent.options.max_iterations);
         let mut usage = Usage::default();
-        let (mut error, mut partial) = (None, None);
+        let (mut error, mut partial, mut shut_down) = (None, None, false);
         let reason = loop {
             let known = session.context.len();
             match run.next() {
                 Step::Done(reason) => break reason,
                 _ if self.cancel.cause().is_some() => run.interrupted(None),
+                _ if self.agent.closing.get() => {
+                    shut_down = true;
+                    run.interrupted(None);
+                }
                 Step::CallModel(asking) => {
                     match self.ask(session, asking, run.iteration() + 1).await {
                         Asked::Replied(reply) => run.replied(reply),
@@ -89,25 +93,25 @@ impl Turn<'_> {
                 partial = new.iter().find(|message| message.role == Role::Assistant).cloned();
             }
         };
-        let ended = match (error, self.cancel.cause()) {
+        let cause = self.cancel.cause();
+        shut_down |= matches!(cause, Some(Cause::Shutdown));
+        let ended = match (error, cause) {
             (Some(error), _) => Err(error),
-            (None, Some(Cause::Aborted)) => {
-                partial = session
-                    .context
-                    .iter()
-                    .skip(first)
-                    .rfind(|it| it.role == Role::Assistant)
-                    .cloned();
-                Err(aborted())
-            }
+            (None, Some(Cause::Aborted)) => Err(aborted()),
+            (None, _) if shut_down => Err(shutting_down()),
             (None, Some(Cause::Stopped(says))) => {
                 self.append(session, says);
                 Ok(reason)
             }
             (None, _) => Ok(reason),
         };
+        if ended.is_err() {
+            let said = session.context.iter().skip(first);
+            partial = partial.or(said.rev().find(|it| it.role == Role::Assistant).cloned());
+        }
+        let facts = Facts { shutdown_interrupted: shut_down, ..session.facts() };
         let messages = session.context.get(first..).unwrap_or_default().to_vec();
-        Spoken { messages, partial, usage, ended, facts: session.facts() }
+        Spoken { messages, partial, usage, ended, facts }
     }
 
     /// Stamps messages and appends them; calls that have their result are finished.
@@ -268,10 +272,12 @@ impl Turn<'_> {
         let (tool_call_id, name) = (call.id.clone(), call.name.clone());
         self.outbox
             .push(Event::ToolStart { tool_call_id: tool_call_id.clone(), name: name.clone() });
+        let running = Running::new(self.agent, (self.slot.clone(), name.clone()));
         let outcome = match race(self.cancel.asked(), self.execute(call)).await {
             Either::First(()) => None,
             Either::Second(result) => Some(result),
         };
+        drop(running);
         let (state, output) = match &outcome {
             Some(result) => (result.state, result.output.clone()),
             None => (ResultState::Interrupted, Vec::new()),
@@ -310,6 +316,25 @@ impl Turn<'_> {
         let mut bytes = [0; 2];
         self.agent.host.random(&mut bytes);
         f64::from(u16::from_le_bytes(bytes)) / 65_536.0
+    }
+}
+
+/// A tool that runs, told to those who wait behind it; also a call that is dropped takes it back.
+struct Running<'a>(&'a Inner, (Slot, String));
+
+impl<'a> Running<'a> {
+    fn new(agent: &'a Inner, tool: (Slot, String)) -> Running<'a> {
+        agent.running_tools.borrow_mut().push(tool.clone());
+        Running(agent, tool)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut tools = self.0.running_tools.borrow_mut();
+        if let Some(index) = tools.iter().position(|tool| *tool == self.1) {
+            tools.swap_remove(index);
+        }
     }
 }
 

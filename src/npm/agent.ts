@@ -5,6 +5,7 @@ import type { createAgent } from "./index.js";
 import type { CoreAgent, CoreTask } from "./core.js";
 import { LockgateError } from "./errors.js";
 import { portsOf } from "./host.js";
+import { isInside } from "./inside.js";
 import { locksOf } from "./locks.js";
 import { checkCall, checkId, checkOptions, checkSlot, inputText } from "./options.js";
 import type { Checked } from "./options.js";
@@ -33,6 +34,7 @@ class AgentHandle implements Agent {
   readonly #calls = new Map<number, CallHandle>();
   #made: { readonly instance: Instance; readonly core: CoreAgent } | undefined;
   #lastTag = 0;
+  #closed = false;
 
   constructor(engine: Engine, checked: Checked) {
     this.name = checked.name;
@@ -53,6 +55,13 @@ class AgentHandle implements Agent {
     return this.#begin(input, context, true);
   }
 
+  async interrupt(slot: Slot, message?: Input): Promise<boolean> {
+    const says = message === undefined ? [] : Array.isArray(message) ? message : [message];
+    const request = `${JSON.stringify(checkSlot(slot)).slice(0, -1)},"says":${inputText(says as Input)}}`;
+    const { instance, core } = this.#core();
+    return instance.enter(() => core.interrupt(request));
+  }
+
   async getAgentState(slot: Slot): Promise<AgentState> {
     const request = JSON.stringify(checkSlot(slot));
     return this.#ask<AgentState>((core) => core.state(request));
@@ -70,20 +79,54 @@ class AgentHandle implements Agent {
   }
 
   async deleteSession(slot: Slot): Promise<void> {
-    const request = JSON.stringify(checkSlot(slot));
+    const checked = checkSlot(slot);
+    if (isInside(this.#calls, checked)) throw reentrant("deleteSession");
+    const request = JSON.stringify(checked);
     await this.#ask<null>((core) => core.deleteSession(request));
+  }
+
+  async shutdown(options: { readonly timeoutMs?: number } = {}): Promise<void> {
+    const { timeoutMs } = options;
+    if (timeoutMs !== undefined && !(timeoutMs >= 0)) {
+      throw new LockgateError("INPUT_INVALID", "timeoutMs is not a number of milliseconds", { hint: "leave it out to wait for the next boundary" });
+    }
+    const { instance, core } = this.#core();
+    instance.enter(() => core.shutDown());
+    const timer = timeoutMs === undefined ? undefined : setTimeout(() => instance.alive && instance.enter(() => core.shutDownNow()), timeoutMs);
+    await this.drain();
+    clearTimeout(timer);
+  }
+
+  async drain(): Promise<void> {
+    await Promise.allSettled([...this.#calls.values()].map((call) => call.result));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.shutdown();
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#made !== undefined) this.#made.instance.free(this.#made.core);
+    if (this.#checked.ownStore) await this.#checked.store.close?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
   }
 
   /** Begins a call: it has its place in the queue when this returns. */
   #begin(input: Input, context: (Slot & CallOptions) | undefined, watched: boolean): CallHandle {
     const tag = (this.#lastTag = (this.#lastTag + 1) >>> 0);
-    const slot: Slot = Object.freeze({ sessionId: context?.sessionId ?? "", ...ownUser(context) });
+    const sessionId = context?.sessionId ?? this.#checked.defaultSessionId ?? "";
+    const slot: Slot = Object.freeze({ sessionId, ...ownUser(context) });
     const attributes = Object.freeze({ ...(context?.attributes ?? {}) });
     const onEnd = (): void => void this.#calls.delete(tag);
     const call = new CallHandle({ slot, attributes, signal: context?.signal, watched, onEnd });
     try {
-      const { callId } = checkCall(context);
-      const head = JSON.stringify({ ...checkSlot(context), ...(callId === undefined ? {} : { callId }), tag });
+      const { callId, overlap } = checkCall(context);
+      const checked = checkSlot(context);
+      if (isInside(this.#calls, { ...checked, sessionId }, context?.signal)) throw reentrant("call");
+      const head = JSON.stringify({ ...checked, ...(callId === undefined ? {} : { callId }), overlap, tag });
       const request = encoder.encode(`${head.slice(0, -1)},"input":${inputText(input)}}`);
       const { instance, core } = this.#core();
       this.#calls.set(tag, call);
@@ -101,8 +144,10 @@ class AgentHandle implements Agent {
 
   /** The agent in the instance that works now; made anew after a crash. */
   #core(): { readonly instance: Instance; readonly core: CoreAgent } {
+    if (this.#closed) throw new LockgateError("SHUTTING_DOWN", "the agent is closed", { hint: "make a new agent" });
     const instance = this.#engine.instance();
     if (this.#made?.instance === instance) return this.#made;
+
     const { plain, model, store, tools, crossTab } = this.#checked;
     const lock = locksOf(crossTab && store.capabilities.shared !== "process", store);
     const ports = portsOf(instance, this.#calls, { model, store, tools, lock });
@@ -110,6 +155,12 @@ class AgentHandle implements Agent {
     this.#made = { instance, core };
     return this.#made;
   }
+}
+
+function reentrant(what: string): LockgateError {
+  return new LockgateError("REENTRANT", `${what} on the session of the tool that makes it would wait for itself`, {
+    hint: "use another session, or answer from the tool and let the model go on",
+  });
 }
 
 function ownUser(context: Slot | undefined): { userId?: string | null } {

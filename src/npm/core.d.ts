@@ -36,6 +36,9 @@ export interface CoreCall extends CoreObject {
 
 export interface CoreAgent extends CoreObject {
   call(request: Uint8Array): CoreCall;
+  interrupt(request: string): boolean;
+  shutDown(): void;
+  shutDownNow(): void;
   state(slot: string): CoreTask;
   history(request: string): CoreTask;
   deleteSession(slot: string): CoreTask;

@@ -1,6 +1,7 @@
 // The ports that Rust is given: a user's model, tools and store, each in the shape that src/wasm expects.
 
 import type { CallHandle } from "./call.js";
+import { insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
 import type { Lock } from "./locks.js";
@@ -76,8 +77,11 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
       const run = async (): Promise<string> => {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
-        const context = contextOf(calls.get(tag), toolCallId, controller.signal);
-        return JSON.stringify(toBlocks(await tool.execute(await validated(tool.schema, input), context)));
+        const call = calls.get(tag);
+        const context = contextOf(call, toolCallId, controller.signal);
+        const checked = await validated(tool.schema, input);
+        const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
+        return JSON.stringify(toBlocks(await within(inside, controller.signal, () => tool.execute(checked, context))));
       };
       return {
         output: instance.promise(run),

@@ -10,14 +10,17 @@ export interface Checked {
   /** The plain options as JSON text. */
   readonly plain: string;
   readonly name: string;
+  readonly defaultSessionId: string | undefined;
   readonly model: ModelKind;
   readonly store: Store;
   readonly tools: readonly ToolKind[];
   readonly crossTab: boolean;
+  /** Whether we made the store ourselves, and so close it. */
+  readonly ownStore: boolean;
 }
 
 const PLAIN = [
-  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "maxIterations", "queueLimit",
+  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "maxIterations", "overlap", "queueLimit",
   "cache", "timeouts", "retries", "generate",
 ] as const satisfies readonly (keyof AgentOptions)[];
 const PORTS = ["model", "tools", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
@@ -46,7 +49,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
   plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
     name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }));
-  return { plain: json(plain), name: options.name, model, store, tools, crossTab: options.crossTab ?? true };
+  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, store, tools, crossTab: options.crossTab ?? true, ownStore: options.store === undefined };
 }
 
 function checkTools(tools: unknown): readonly ToolKind[] {
@@ -103,12 +106,12 @@ export function inputText(input: Input): string {
 
 /** The options of a call besides its slot. */
 export function checkCall(context: (Slot & CallOptions) | undefined): CallOptions {
-  const { signal, callId, attributes } = context ?? ({} as CallOptions);
+  const { signal, callId, attributes, overlap } = context ?? ({} as CallOptions);
   if (callId !== undefined) checkId("callId", callId);
   if (signal !== undefined && !(typeof signal === "object" && "aborted" in signal)) {
     throw new LockgateError("INPUT_INVALID", "signal is not an AbortSignal", { hint: "use new AbortController().signal" });
   }
-  return { signal, callId, ...(attributes === undefined ? {} : { attributes }) };
+  return { signal, callId, ...(overlap === undefined ? {} : { overlap }), ...(attributes === undefined ? {} : { attributes }) };
 }
 
 function json(plain: Record<string, unknown>): string {

@@ -99,6 +99,8 @@ export interface AgentOptions {
   readonly requireUserId?: boolean;
   /** How often one call asks the model before it closes. Default 10. */
   readonly maxIterations?: number;
+  /** What a call does that finds its session busy: wait its turn ("queue", the default), fail with BUSY, or interrupt the running call and wait its turn. */
+  readonly overlap?: "queue" | "reject" | "interrupt";
   /** Waiting calls per session, then BUSY. Default 64. */
   readonly queueLimit?: number;
   /** Sessions kept in memory, least recently used first. Default 1,000 sessions, 64 MB. */
@@ -124,6 +126,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** A caller's id for this call. The same id again returns the stored outcome instead of running twice. */
   readonly callId?: string | undefined;
+  /** Instead of the agent's own, for this call only. */
+  readonly overlap?: AgentOptions["overlap"];
   /** Free attributes for tools of this call; never stored. */
   readonly attributes?: Attributes;
 }
@@ -134,12 +138,14 @@ export interface Attributes {
 }
 
 /** One agent, many sessions, each behind its own gate. */
-export interface Agent {
+export interface Agent extends AsyncDisposable {
   readonly name: string;
   /** Says something and waits for the saved answer. Without a context only where the agent has a defaultSessionId. */
   call(input: Input, context?: Slot & CallOptions): Promise<Reply>;
   /** The same call, as events. */
   stream(input: Input, context?: Slot & CallOptions): Call;
+  /** Stops that session's running call (and, if none runs, nothing). True if a call was told. The message is what the user says next. */
+  interrupt(slot: Slot, message?: Input): Promise<boolean>;
   /** Of a session that is not there: a fresh state, version 0, not stored. */
   getAgentState(slot: Slot): Promise<AgentState>;
   /** A user's sessions, newest first; `after` is the cursor of the last one seen, `limit` 100 by default. */
@@ -151,6 +157,12 @@ export interface Agent {
   history(slot: Slot, page?: { readonly before?: string; readonly limit?: number }): Promise<Msg[]>;
   /** Idempotent. A running call ends unsaved; waiting calls end with NO_SUCH_SESSION. */
   deleteSession(slot: Slot): Promise<void>;
+  /** No new calls; running calls stop at the next boundary, are saved and marked shutdown_interrupted, and reject with SHUTTING_DOWN (retryable, `partial` set). After `timeoutMs` they stop wherever they are. */
+  shutdown(options?: { readonly timeoutMs?: number }): Promise<void>;
+  /** Resolves when every call begun before it is done. Never rejects. Give it to waitUntil at the edge. */
+  drain(): Promise<void>;
+  /** shutdown, drain, let go; closes only a store we made ourselves. `await using` does this. */
+  close(): Promise<void>;
 }
 
 /**

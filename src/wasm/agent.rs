@@ -55,6 +55,30 @@ impl Agent {
         begin().map_err(|error| to_js(&error))
     }
 
+    /// Stops the session's running call, if it has one; `request` is a slot and `says`, a list of messages.
+    pub fn interrupt(&self, request: &str) -> Thrown<bool> {
+        let interrupt = || {
+            let request = value(request, ErrorKind::InputInvalid, "the request")?;
+            let slot = slot_of(&self.0, &request)?;
+            let says = |value: &Value| json::list(value, Message::from_input);
+            let says = Fields::of(&request).and_then(|fields| fields.or_default("says", says));
+            Ok(self.0.interrupt(&slot, says.map_err(bad_input)?))
+        };
+        interrupt().map_err(|error: Error| to_js(&error))
+    }
+
+    /// Takes no new calls; running ones end at their next boundary.
+    #[wasm_bindgen(js_name = shutDown)]
+    pub fn shut_down(&self) {
+        self.0.shut_down();
+    }
+
+    /// Ends what still runs, wherever it is.
+    #[wasm_bindgen(js_name = shutDownNow)]
+    pub fn shut_down_now(&self) {
+        self.0.shut_down_now();
+    }
+
     /// The session's AgentState, as JSON.
     pub fn state(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
@@ -170,7 +194,9 @@ fn call_request(agent: &engine::Agent, request: &Value) -> Result<CallRequest> {
     }
     let messages = fields.required("input", input).map_err(bad_input)?;
     let tag = fields.or_default("tag", json::count).map_err(bad_input)? as u32;
-    Ok(CallRequest { slot, messages, call_id, tag })
+    let overlap = fields.optional("overlap", options::overlap).map_err(bad_input)?;
+    let overlap = overlap.unwrap_or(agent.options().overlap);
+    Ok(CallRequest { slot, messages, call_id, overlap, tag })
 }
 
 /// Text, one message, or several.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::{Bounds, Options, Timeouts};
+use crate::engine::{Bounds, Options, Overlap, Timeouts};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
@@ -61,6 +61,7 @@ fn options(value: &Value) -> Read<Options> {
         queue_limit: fields
             .optional("queueLimit", json::count)?
             .map_or(defaults.queue_limit, |n| n as usize),
+        overlap: fields.optional("overlap", overlap)?.unwrap_or(defaults.overlap),
         default_session_id: fields.optional("defaultSessionId", json::text)?,
         require_user_id: fields.or_default("requireUserId", json::boolean)?,
         timeouts: fields.optional("timeouts", timeouts)?.unwrap_or(defaults.timeouts),
@@ -114,6 +115,16 @@ fn shared(value: &Value) -> Read<Shared> {
         Some("host") => Ok(Shared::Host),
         Some("cluster") => Ok(Shared::Cluster),
         _ => Err(Misread::new("process, origin, host or cluster")),
+    }
+}
+
+/// What a call does that finds its session busy.
+pub(super) fn overlap(value: &Value) -> Read<Overlap> {
+    match value.as_str() {
+        Some("queue") => Ok(Overlap::Queue),
+        Some("reject") => Ok(Overlap::Reject),
+        Some("interrupt") => Ok(Overlap::Interrupt),
+        _ => Err(Misread::new("queue, reject or interrupt")),
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod architecture;
 mod contract;
+mod ending;
 mod engine;
 mod gate;
 mod key;

@@ -130,7 +130,13 @@ pub fn said(text: &str) -> Vec<Message> {
 }
 
 pub fn request(session: &str, text: &str) -> CallRequest {
-    CallRequest { slot: slot(session), messages: said(text), call_id: None, tag: 0 }
+    CallRequest {
+        slot: slot(session),
+        messages: said(text),
+        call_id: None,
+        overlap: Default::default(),
+        tag: 0,
+    }
 }
 
 pub fn ask(agent: &Agent, session: &str, text: &str) -> Ended {

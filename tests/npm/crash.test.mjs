@@ -17,7 +17,10 @@ function story(name, work) {
 
 story(
   "a trap rejects every open call and task at once with ENGINE_CRASHED",
-  async ({ createAgent, modelOf, barrier, watched, rejection, trapOf, LockgateError, assert }, { wasm }) => {
+  async (
+    { createAgent, modelOf, barrier, watched, rejection, trapOf, LockgateError, assert },
+    { wasm },
+  ) => {
     const reached = barrier(4);
     const model = modelOf(async function* (_request, { signal }) {
       const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve));
@@ -35,7 +38,11 @@ story(
       other.call("another agent", { sessionId: "s1" }),
     ];
     await reached();
-    const tasks = [agent.history({ sessionId: "s1" }), agent.listSessions(null), agent.getAgentState({ sessionId: "s1" })];
+    const tasks = [
+      agent.history({ sessionId: "s1" }),
+      agent.listSessions(null),
+      agent.getAgentState({ sessionId: "s1" }),
+    ];
     const outcomes = [...calls, ...tasks].map(rejection);
     let turned = false;
     setImmediate(() => (turned = true));
@@ -95,7 +102,10 @@ story(
     assert.equal((await thrown).code, "ENGINE_CRASHED");
     assert.equal(events.at(-1).type, "error");
     assert.equal(events.at(-1).error.code, "ENGINE_CRASHED");
-    assert.deepEqual(events.map(({ seq }) => seq), events.map((_, index) => index));
+    assert.deepEqual(
+      events.map(({ seq }) => seq),
+      events.map((_, index) => index),
+    );
     call.stop("too late");
     assert.equal((await agent.call("again", { sessionId: "s" })).reason, "stop");
   },
@@ -151,8 +161,13 @@ story(
     }
     answering = true;
     assert.equal((await agent.call("and now?", { sessionId: "s" })).text, "at last");
-    const asked = lines(await agent.history({ sessionId: "s" })).filter((it) => /^user: (q\d|and)/.test(it));
-    assert.deepEqual(asked, [...Array.from({ length: 50 }, (_, n) => `user: q${n}`), "user: and now?"]);
+    const asked = lines(await agent.history({ sessionId: "s" })).filter((it) =>
+      /^user: (q\d|and)/.test(it),
+    );
+    assert.deepEqual(asked, [
+      ...Array.from({ length: 50 }, (_, n) => `user: q${n}`),
+      "user: and now?",
+    ]);
   },
 );
 
@@ -165,5 +180,38 @@ story(
     assert.equal((await agent.history({ sessionId: "s" })).length, 2);
     assert.equal((await agent.call("after", { sessionId: "s" })).text, "you said after");
     assert.equal((await agent.history({ sessionId: "s" })).length, 4);
+  },
+);
+
+story(
+  "a trap tells the models and tools that were running to stop",
+  async ({ createAgent, modelOf, tool, signpost, rejection, trapOf, assert }, { wasm }) => {
+    const [begun, stopped] = [
+      [signpost(), signpost()],
+      [signpost(), signpost()],
+    ];
+    const waitFor = async (signal, n) => {
+      signal.addEventListener("abort", stopped[n].pass);
+      begun[n].pass();
+      await stopped[n].passed;
+    };
+    const wait = tool({
+      name: "wait",
+      description: "waits",
+      inputSchema: { type: "object" },
+      execute: (_input, { signal }) => waitFor(signal, 0),
+    });
+    const model = modelOf(async function* ({ messages }, { signal }) {
+      if (messages[0].content[0].text === "think") await waitFor(signal, 1);
+      else yield { type: "tool-call", index: 0, name: "wait", arguments: "{}" };
+    });
+    const agent = await createAgent({ name: "helper", model, tools: [wait] });
+    const outcomes = ["act", "think"].map((input) =>
+      rejection(agent.call(input, { sessionId: input })),
+    );
+    await Promise.all(begun.map(({ passed }) => passed));
+    (await trapOf(wasm))();
+    for (const error of await Promise.all(outcomes)) assert.equal(error.code, "ENGINE_CRASHED");
+    await Promise.all(stopped.map(({ passed }) => passed));
   },
 );

@@ -54,11 +54,19 @@ table("ids that cannot be one are refused", async ({ createAgent, echo, watched,
     "listSessions' userId": (id) => agent.listSessions(id),
   };
   const rows = Object.entries(uses).flatMap(([use, attempt]) =>
-    Object.entries(ids).map(([what, id]) => [`${what} for ${use}`, "ID_INVALID", () => attempt(id)]),
+    Object.entries(ids).map(([what, id]) => [
+      `${what} for ${use}`,
+      "ID_INVALID",
+      () => attempt(id),
+    ]),
   );
   const callIds = Object.entries(ids)
     .filter(([, id]) => id !== undefined)
-    .map(([what, id]) => [`${what} for callId`, "ID_INVALID", () => agent.call("hello", { sessionId: "s", callId: id })]);
+    .map(([what, id]) => [
+      `${what} for callId`,
+      "ID_INVALID",
+      () => agent.call("hello", { sessionId: "s", callId: id }),
+    ]);
   return attemptsOn(count, [
     ...rows,
     ...callIds,
@@ -75,84 +83,127 @@ table("ids that cannot be one are refused", async ({ createAgent, echo, watched,
   ]);
 });
 
-table("input that cannot be said is refused", async ({ createAgent, echo, watched, attemptsOn }) => {
-  const { store, count } = watched();
-  const agent = await createAgent({ name: "helper", model: echo(), store });
-  const cycle = { content: "round" };
-  cycle.metadata = { cycle };
-  const image = (source) => ({ content: [{ type: "image", source }] });
-  const inputs = {
-    undefined: undefined,
-    null: null,
-    "a number": 5,
-    "a big integer": 5n,
-    "a boolean": true,
-    "a function": () => "hello",
-    "a symbol": Symbol("hello"),
-    "an empty list": [],
-    "an empty object": {},
-    "a list of null": [null],
-    "a list of numbers": [1],
-    "a list of lists": [["hello"]],
-    "a number as content": { content: 5 },
-    "null as content": { content: null },
-    "an object as content": { content: { text: "hello" } },
-    "a map": new Map([["content", "hello"]]),
-    "a message of the assistant": { role: "assistant", content: "I said" },
-    "a message of the system": { role: "system", content: "You are" },
-    "a message of a tool": { role: "tool", content: "done" },
-    "an unknown role": { role: "king", content: "hello" },
-    "one bad message among good ones": [{ content: "good" }, { content: 5 }],
-    "a cycle": cycle,
-    "a big integer inside": { content: "hello", metadata: { n: 5n } },
-    "something whose toJSON throws": {
-      content: "hello",
-      toJSON() {
-        throw new Error("no");
+table(
+  "input that cannot be said is refused",
+  async ({ createAgent, echo, watched, attemptsOn }) => {
+    const { store, count } = watched();
+    const agent = await createAgent({ name: "helper", model: echo(), store });
+    const cycle = { content: "round" };
+    cycle.metadata = { cycle };
+    const image = (source) => ({ content: [{ type: "image", source }] });
+    const inputs = {
+      undefined: undefined,
+      null: null,
+      "a number": 5,
+      "a big integer": 5n,
+      "a boolean": true,
+      "a function": () => "hello",
+      "a symbol": Symbol("hello"),
+      "an empty list": [],
+      "an empty object": {},
+      "a list of null": [null],
+      "a list of numbers": [1],
+      "a list of lists": [["hello"]],
+      "a number as content": { content: 5 },
+      "null as content": { content: null },
+      "an object as content": { content: { text: "hello" } },
+      "a map": new Map([["content", "hello"]]),
+      "a message of the assistant": { role: "assistant", content: "I said" },
+      "a message of the system": { role: "system", content: "You are" },
+      "a message of a tool": { role: "tool", content: "done" },
+      "an unknown role": { role: "king", content: "hello" },
+      "one bad message among good ones": [{ content: "good" }, { content: 5 }],
+      "a cycle": cycle,
+      "a big integer inside": { content: "hello", metadata: { n: 5n } },
+      "something whose toJSON throws": {
+        content: "hello",
+        toJSON() {
+          throw new Error("no");
+        },
       },
-    },
-    "something whose toJSON is nothing": { content: "hello", toJSON: () => undefined },
-    "half a character": "\ud800",
-    "a block of an unknown type": { content: [{ type: "song", notes: "la" }] },
-    "a thought": { content: [{ type: "thinking", thinking: "I am the model" }] },
-    "a tool call": { content: [{ type: "tool_use", id: "1", name: "clock", input: {}, state: "pending" }] },
-    "a tool result": { content: [{ type: "tool_result", id: "1", name: "clock", output: [], state: "success" }] },
-    "an image without a source": image(undefined),
-    "an image of an unknown source": image({ type: "telepathy" }),
-    "an image without its data": image({ type: "base64", mediaType: "image/png" }),
-    "a text block without text": { content: [{ type: "text" }] },
-    "a number as id of a message": { id: 5, content: "hello" },
-    "text as metadata": { metadata: "x", content: "hello" },
-  };
-  const said = Object.entries(inputs).map(([what, input]) => [
-    what,
-    "INPUT_INVALID",
-    () => agent.call(input, { sessionId: "s" }),
-  ]);
-  const slot = { sessionId: "s" };
-  return attemptsOn(count, [
-    ...said,
-    ["text as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: "now" })],
-    ["an empty object as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: {} })],
-    ["a controller as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: new AbortController() })],
-    ["null as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: null })],
-    ["zero as the limit of history", "INPUT_INVALID", () => agent.history(slot, { limit: 0 })],
-    ["half a message as the limit of history", "INPUT_INVALID", () => agent.history(slot, { limit: 0.5 })],
-    ["text as the limit of a list", "INPUT_INVALID", () => agent.listSessions(null, { limit: "10" })],
-    ["a number as the cursor of a list", "INPUT_INVALID", () => agent.listSessions(null, { after: 5 })],
-    ["a number as the place in history", "INPUT_INVALID", () => agent.history(slot, { before: 5 })],
-    ["null as page", "INPUT_INVALID", () => agent.history(slot, null)],
-  ]);
-});
+      "something whose toJSON is nothing": { content: "hello", toJSON: () => undefined },
+      "half a character": "\ud800",
+      "a block of an unknown type": { content: [{ type: "song", notes: "la" }] },
+      "a thought": { content: [{ type: "thinking", thinking: "I am the model" }] },
+      "a tool call": {
+        content: [{ type: "tool_use", id: "1", name: "clock", input: {}, state: "pending" }],
+      },
+      "a tool result": {
+        content: [{ type: "tool_result", id: "1", name: "clock", output: [], state: "success" }],
+      },
+      "an image without a source": image(undefined),
+      "an image of an unknown source": image({ type: "telepathy" }),
+      "an image without its data": image({ type: "base64", mediaType: "image/png" }),
+      "a text block without text": { content: [{ type: "text" }] },
+      "a number as id of a message": { id: 5, content: "hello" },
+      "text as metadata": { metadata: "x", content: "hello" },
+    };
+    const said = Object.entries(inputs).map(([what, input]) => [
+      what,
+      "INPUT_INVALID",
+      () => agent.call(input, { sessionId: "s" }),
+    ]);
+    const slot = { sessionId: "s" };
+    return attemptsOn(count, [
+      ...said,
+      ["text as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: "now" })],
+      [
+        "an empty object as signal",
+        "INPUT_INVALID",
+        () => agent.call("hello", { ...slot, signal: {} }),
+      ],
+      [
+        "a controller as signal",
+        "INPUT_INVALID",
+        () => agent.call("hello", { ...slot, signal: new AbortController() }),
+      ],
+      ["null as signal", "INPUT_INVALID", () => agent.call("hello", { ...slot, signal: null })],
+      ["zero as the limit of history", "INPUT_INVALID", () => agent.history(slot, { limit: 0 })],
+      [
+        "half a message as the limit of history",
+        "INPUT_INVALID",
+        () => agent.history(slot, { limit: 0.5 }),
+      ],
+      [
+        "text as the limit of a list",
+        "INPUT_INVALID",
+        () => agent.listSessions(null, { limit: "10" }),
+      ],
+      [
+        "a number as the cursor of a list",
+        "INPUT_INVALID",
+        () => agent.listSessions(null, { after: 5 }),
+      ],
+      [
+        "a number as the place in history",
+        "INPUT_INVALID",
+        () => agent.history(slot, { before: 5 }),
+      ],
+      ["null as page", "INPUT_INVALID", () => agent.history(slot, null)],
+    ]);
+  },
+);
 
 table(
   "options that cannot work are refused",
-  async ({ createAgent, customModel, demoModel, echo, memoryStore, tool, schemaOf, watched, attemptsOn }) => {
+  async ({
+    createAgent,
+    customModel,
+    demoModel,
+    echo,
+    memoryStore,
+    tool,
+    schemaOf,
+    watched,
+    attemptsOn,
+  }) => {
     const { store, count } = watched();
     const make = (options) => async () => {
       const agent = await createAgent({ name: "helper", model: echo(), store, ...options });
       return agent.call("hello", { sessionId: "s" });
     };
+    // Refused where it is made or where it is used: a caller does not mind which.
+    const withTool = (changes) => async () => make({ tools: [tool({ ...config, ...changes })] })();
     const inputSchema = { type: "object" };
     const config = { name: "clock", description: "the time", inputSchema, execute: () => "noon" };
     const clock = tool(config);
@@ -180,11 +231,11 @@ table(
       "a plain object as tool": make({ tools: [config] }),
       "a hole in the tools": make({ tools: [clock, undefined] }),
       "two tools of one name": make({ tools: [clock, tool(config)] }),
-      "a tool's name with a space": make({ tools: [tool({ ...config, name: "the clock" })] }),
-      "an empty tool's name": make({ tools: [tool({ ...config, name: "" })] }),
-      "a tool's name of 65 letters": make({ tools: [tool({ ...config, name: "x".repeat(65) })] }),
-      "a tool's timeout of zero": make({ tools: [tool({ ...config, timeoutMs: 0 })] }),
-      "text as a tool's parallel": make({ tools: [tool({ ...config, parallel: "yes" })] }),
+      "a tool's name with a space": withTool({ name: "the clock" }),
+      "an empty tool's name": withTool({ name: "" }),
+      "a tool's name of 65 letters": withTool({ name: "x".repeat(65) }),
+      "a tool's timeout of zero": withTool({ timeoutMs: 0 }),
+      "text as a tool's parallel": withTool({ parallel: "yes" }),
       "maxIterations of 0": make({ maxIterations: 0 }),
       "maxIterations of -1": make({ maxIterations: -1 }),
       "half of a maxIterations": make({ maxIterations: 1.5 }),
@@ -210,10 +261,16 @@ table(
       "a store without methods": make({ store: { name: "mine", capabilities } }),
       "a store without commit": make({ store: { name: "mine", capabilities, get, list } }),
       "a store without capabilities": make({ store: { name: "mine", get, list, commit } }),
-      "a store with null as capabilities": make({ store: { name: "mine", capabilities: null, get, list, commit } }),
-      "a store with empty capabilities": make({ store: { name: "mine", capabilities: {}, get, list, commit } }),
+      "a store with null as capabilities": make({
+        store: { name: "mine", capabilities: null, get, list, commit },
+      }),
+      "a store with empty capabilities": make({
+        store: { name: "mine", capabilities: {}, get, list, commit },
+      }),
       "a store that is not atomic": make({ store: able({ atomic: false }) }),
-      "a shared store that cannot compare": make({ store: able({ shared: "cluster", compareAndSet: false }) }),
+      "a shared store that cannot compare": make({
+        store: able({ shared: "cluster", compareAndSet: false }),
+      }),
       "a store shared with the moon": make({ store: able({ shared: "moon" }) }),
       "no options at all": () => createAgent(),
       "null as options": () => createAgent(null),
@@ -224,8 +281,10 @@ table(
       "a tool without a schema": () => tool({ ...config, inputSchema: undefined }),
       "text as a tool's schema": () => tool({ ...config, inputSchema: "object" }),
       "a cycle as a tool's schema": () => tool({ ...config, inputSchema: cycle }),
-      "a schema that cannot be converted": () => tool({ ...config, inputSchema: { "~standard": { version: 1 } } }),
-      "a schema that converts to nothing": () => tool({ ...config, inputSchema: schemaOf(undefined) }),
+      "a schema that cannot be converted": () =>
+        tool({ ...config, inputSchema: { "~standard": { version: 1 } } }),
+      "a schema that converts to nothing": () =>
+        tool({ ...config, inputSchema: schemaOf(undefined) }),
       "a schema whose conversion throws": () =>
         tool({
           ...config,
@@ -247,7 +306,10 @@ table(
       "a custom model without generate": () => customModel({ id: "mine" }),
       "a negative delay of the demo model": () => demoModel({ delayMs: -1 }),
     };
-    return attemptsOn(count, Object.entries(rows).map(([what, attempt]) => [what, "OPTIONS", attempt]));
+    return attemptsOn(
+      count,
+      Object.entries(rows).map(([what, attempt]) => [what, "OPTIONS", attempt]),
+    );
   },
 );
 
@@ -284,38 +346,53 @@ story(
       })(),
     );
     assert.equal(error.code, "ID_INVALID");
-    assert.deepEqual(seen.map(({ type, seq }) => [type, seq]), [["error", 0]]);
+    assert.deepEqual(
+      seen.map(({ type, seq }) => [type, seq]),
+      [["error", 0]],
+    );
     assert.equal(seen[0].error.code, "ID_INVALID");
     assert.equal(await rejection(call.result), error);
-    assert.equal(await rejection(readAll(agent.stream(null, { sessionId: "s" }))).then((it) => it.code), "INPUT_INVALID");
+    assert.equal(
+      await rejection(readAll(agent.stream(null, { sessionId: "s" }))).then((it) => it.code),
+      "INPUT_INVALID",
+    );
   },
 );
 
-story(
-  "all that may be said is kept as it was said",
-  async ({ createAgent, echo, assert }) => {
-    const agent = await createAgent({ name: "helper", model: echo() });
-    const image = { type: "image", source: { type: "url", url: "https://example.org/a.png" }, name: "a" };
-    const inputs = [
-      "",
-      "text with \u0000, \u2028 and 😀",
-      { content: "one message" },
-      { role: "user", content: [{ type: "text", text: "look" }, image], id: "mine", name: "Ann", metadata: { a: [1, null] } },
-      [{ content: "two" }, { content: [{ type: "text", text: "messages" }] }],
-    ];
-    for (const [n, input] of inputs.entries()) {
-      const sessionId = `s${n}`;
-      await agent.call(input, { sessionId });
-      const said = (await agent.history({ sessionId })).slice(0, -1);
-      const list = Array.isArray(input) ? input : [typeof input === "string" ? { content: input } : input];
-      assert.equal(said.length, list.length);
-      for (const [index, { content, id, name, metadata }] of list.entries()) {
-        const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
-        assert.deepEqual(said[index].content, blocks);
-        assert.equal(said[index].name, name);
-        assert.deepEqual(said[index].metadata, metadata);
-        if (id !== undefined) assert.equal(said[index].id, id);
-      }
+story("all that may be said is kept as it was said", async ({ createAgent, echo, assert }) => {
+  const agent = await createAgent({ name: "helper", model: echo() });
+  const image = {
+    type: "image",
+    source: { type: "url", url: "https://example.org/a.png" },
+    name: "a",
+  };
+  const inputs = [
+    "",
+    "text with \u0000, \u2028 and 😀",
+    { content: "one message" },
+    {
+      role: "user",
+      content: [{ type: "text", text: "look" }, image],
+      id: "mine",
+      name: "Ann",
+      metadata: { a: [1, null] },
+    },
+    [{ content: "two" }, { content: [{ type: "text", text: "messages" }] }],
+  ];
+  for (const [n, input] of inputs.entries()) {
+    const sessionId = `s${n}`;
+    await agent.call(input, { sessionId });
+    const said = (await agent.history({ sessionId })).slice(0, -1);
+    const list = Array.isArray(input)
+      ? input
+      : [typeof input === "string" ? { content: input } : input];
+    assert.equal(said.length, list.length);
+    for (const [index, { content, id, name, metadata }] of list.entries()) {
+      const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+      assert.deepEqual(said[index].content, blocks);
+      assert.equal(said[index].name, name);
+      assert.deepEqual(said[index].metadata, metadata);
+      if (id !== undefined) assert.equal(said[index].id, id);
     }
-  },
-);
+  }
+});

@@ -1,6 +1,6 @@
 // What stories are told with: models, stores and waits that a test can hold in its hand. Copied into the project.
-import { LockgateError, customModel, memoryStore, textOf } from "lockgate";
 import assert from "node:assert/strict";
+import { LockgateError, customModel, memoryStore, textOf } from "lockgate";
 
 /** A model written as an async generator. */
 export const modelOf = (generate, id = "story") => customModel({ id, generate });
@@ -88,7 +88,13 @@ export function watched(around = {}, inner = memoryStore()) {
     return around[name] ? around[name](first, next) : next();
   };
   const { name, capabilities } = inner;
-  const store = { name, capabilities, get: wrap("get"), list: wrap("list"), commit: wrap("commit") };
+  const store = {
+    name,
+    capabilities,
+    get: wrap("get"),
+    list: wrap("list"),
+    commit: wrap("commit"),
+  };
   return { store, count };
 }
 
@@ -113,7 +119,10 @@ export function mapStore() {
     list: (prefix, { after = "", limit = Infinity } = {}) =>
       slowly(() => {
         const keys = [...records.keys()].filter((key) => key.startsWith(prefix) && key > after);
-        return keys.sort().slice(0, limit).map((key) => ({ key, ...records.get(key) }));
+        return keys
+          .sort()
+          .slice(0, limit)
+          .map((key) => ({ key, ...records.get(key) }));
       }),
     commit: ({ expect, revision, put, remove, removePrefix = [] }) =>
       slowly(() => {
@@ -155,7 +164,9 @@ async function came(attempt) {
 /** With the testing build: a function that makes the engine of this process trap, and gives back what that threw. */
 export async function trapOf(wasm) {
   const { loadEngine } = await import(wasm);
-  const engine = await loadEngine(() => assert.fail("the engine was not loaded by an agent before"));
+  const engine = await loadEngine(() =>
+    assert.fail("the engine was not loaded by an agent before"),
+  );
   return () => {
     const instance = engine.instance();
     try {

@@ -11,32 +11,69 @@ const manifest = async () =>
   JSON.parse(fs.readFileSync(path.join(await installed(), "package.json"), "utf8"));
 
 test("the package depends on nothing and runs nothing when it is installed", async () => {
-  const { dependencies, peerDependencies, optionalDependencies, bundleDependencies, scripts, gypfile } =
-    await manifest();
-  const drags = { dependencies, peerDependencies, optionalDependencies, bundleDependencies, gypfile };
-  assert.deepEqual(Object.entries(drags).filter(([, value]) => value !== undefined), []);
-  const atInstall = ["preinstall", "install", "postinstall", "prepare", "preprepare", "postprepare"];
-  assert.deepEqual(Object.keys(scripts ?? {}).filter((name) => atInstall.includes(name)), []);
+  const {
+    dependencies,
+    peerDependencies,
+    optionalDependencies,
+    bundleDependencies,
+    scripts,
+    gypfile,
+  } = await manifest();
+  const drags = {
+    dependencies,
+    peerDependencies,
+    optionalDependencies,
+    bundleDependencies,
+    gypfile,
+  };
+  assert.deepEqual(
+    Object.entries(drags).filter(([, value]) => value !== undefined),
+    [],
+  );
+  const atInstall = [
+    "preinstall",
+    "install",
+    "postinstall",
+    "prepare",
+    "preprepare",
+    "postprepare",
+  ];
+  assert.deepEqual(
+    Object.keys(scripts ?? {}).filter((name) => atInstall.includes(name)),
+    [],
+  );
   const neighbours = fs.readdirSync(path.join(await project(), "node_modules"));
-  assert.deepEqual(neighbours.filter((name) => !name.startsWith(".")), ["lockgate"]);
+  assert.deepEqual(
+    neighbours.filter((name) => !name.startsWith(".")),
+    ["lockgate"],
+  );
 });
 
 test("the tarball holds dist, the readme, the licence and the changelog, and nothing else", async () => {
   const listing = await printed("tar", ["-tzf", await tarball()]);
-  const files = listing.trim().split("\n").map((name) => name.replace(/^package\//, ""));
+  const files = listing
+    .trim()
+    .split("\n")
+    .map((name) => name.replace(/^package\//, ""));
   const top = new Set(files.map((name) => name.split("/")[0]));
   const wanted = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"];
   assert.deepEqual([...top].sort(), wanted);
-  const strangers = files.filter((name) => name.startsWith("dist/") && !/\.(js|d\.ts|wasm)$/.test(name));
+  const strangers = files.filter(
+    (name) => name.startsWith("dist/") && !/\.(js|d\.ts|wasm)$/.test(name),
+  );
   assert.deepEqual(strangers, []);
 });
 
 test("every file that the exports name is in the tarball", async () => {
-  const targets = (entry) => (typeof entry === "string" ? [entry] : Object.values(entry).flatMap(targets));
+  const targets = (entry) =>
+    typeof entry === "string" ? [entry] : Object.values(entry).flatMap(targets);
   const named = Object.values((await manifest()).exports).flatMap(targets);
   const folder = await installed();
   assert.ok(named.length > 5);
-  assert.deepEqual(named.filter((file) => !fs.existsSync(path.join(folder, file))), []);
+  assert.deepEqual(
+    named.filter((file) => !fs.existsSync(path.join(folder, file))),
+    [],
+  );
 });
 
 test("a program that imports the package is answered", async () => {
@@ -89,22 +126,25 @@ test("two copies of the module know each other's errors", async () => {
   assert.equal(stdout, "false true\ntrue false false\n");
 });
 
-story("nothing happens before the first call: no timer and no random number", async ({ createAgent, demoModel, assert }) => {
-  const forbidden = (name) => () => assert.fail(`${name} was used before the first call`);
-  const { setTimeout, setInterval, setImmediate } = globalThis;
-  Object.assign(globalThis, {
-    setTimeout: forbidden("setTimeout"),
-    setInterval: forbidden("setInterval"),
-    setImmediate: forbidden("setImmediate"),
-  });
-  const random = crypto.getRandomValues;
-  crypto.getRandomValues = forbidden("getRandomValues");
-  Math.random = forbidden("Math.random");
-  const agent = await createAgent({ name: "helper", model: demoModel() });
-  Object.assign(globalThis, { setTimeout, setInterval, setImmediate });
-  crypto.getRandomValues = random;
-  assert.equal((await agent.call("Hello", { sessionId: "s" })).reason, "stop");
-});
+story(
+  "nothing happens before the first call: no timer and no random number",
+  async ({ createAgent, demoModel, assert }) => {
+    const forbidden = (name) => () => assert.fail(`${name} was used before the first call`);
+    const { setTimeout, setInterval, setImmediate } = globalThis;
+    Object.assign(globalThis, {
+      setTimeout: forbidden("setTimeout"),
+      setInterval: forbidden("setInterval"),
+      setImmediate: forbidden("setImmediate"),
+    });
+    const random = crypto.getRandomValues;
+    crypto.getRandomValues = forbidden("getRandomValues");
+    Math.random = forbidden("Math.random");
+    const agent = await createAgent({ name: "helper", model: demoModel() });
+    Object.assign(globalThis, { setTimeout, setInterval, setImmediate });
+    crypto.getRandomValues = random;
+    assert.equal((await agent.call("Hello", { sessionId: "s" })).reason, "stop");
+  },
+);
 
 test("a program ends by itself when its calls are done", async () => {
   const { stdout, lingered, code, stderr } = await run(`

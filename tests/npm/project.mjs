@@ -26,7 +26,10 @@ export function project() {
 export async function tarball() {
   if (process.env.LOCKGATE_TARBALL) return path.resolve(process.env.LOCKGATE_TARBALL);
   const folder = await project();
-  return path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".tgz")));
+  return path.join(
+    folder,
+    fs.readdirSync(folder).find((name) => name.endsWith(".tgz")),
+  );
 }
 
 async function make() {
@@ -43,7 +46,10 @@ async function pack(folder) {
   const [npm, ...first] = npmCommand();
   const args = [...first, "pack", "--ignore-scripts", "--pack-destination", folder];
   await must(npm, args, { advice: "npm could not pack the package: run `npm run build` first." });
-  return path.join(folder, fs.readdirSync(folder).find((name) => name.endsWith(".tgz")));
+  return path.join(
+    folder,
+    fs.readdirSync(folder).find((name) => name.endsWith(".tgz")),
+  );
 }
 
 async function install(file, folder) {

@@ -17,7 +17,10 @@ test("the examples in README compile, and are short", () => {
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
   examples.forEach((text, index) => {
-    assert.ok(text.trim().split("\n").length <= 18, `example ${index} has ${text.trim().split("\n").length} lines`);
+    assert.ok(
+      text.trim().split("\n").length <= 18,
+      `example ${index} has ${text.trim().split("\n").length} lines`,
+    );
     fs.writeFileSync(path.join(folder, `example-${index}.ts`), text);
   });
   const config = {

@@ -19,8 +19,14 @@ story(
     const replies = await Promise.all(numbers.map((n) => agent.call(`q${n}`, { sessionId: "s" })));
     const said = numbers.flatMap((n) => [`user: q${n}`, `assistant: to user: q${n}`]);
     assert.deepEqual(lines(await agent.history({ sessionId: "s" })), said);
-    assert.deepEqual(replies.map(({ text }) => text), numbers.map((n) => `to user: q${n}`));
-    assert.deepEqual(seen, numbers.map((n) => 2 * n + 1));
+    assert.deepEqual(
+      replies.map(({ text }) => text),
+      numbers.map((n) => `to user: q${n}`),
+    );
+    assert.deepEqual(
+      seen,
+      numbers.map((n) => 2 * n + 1),
+    );
     const { context } = await agent.getAgentState({ sessionId: "s" });
     assert.deepEqual(lines(context), said);
   },
@@ -57,7 +63,10 @@ story(
       { sessionId: "s1", userId: "bob" },
     ];
     const replies = await Promise.all(slots.map((slot) => agent.call("hello", slot)));
-    assert.deepEqual(replies.map(({ text }) => text), Array(4).fill("only 1"));
+    assert.deepEqual(
+      replies.map(({ text }) => text),
+      Array(4).fill("only 1"),
+    );
   },
 );
 
@@ -79,7 +88,10 @@ story(
     const history = lines(await agents[0].history({ sessionId: "s" }));
     assert.deepEqual(lines(await agents[1].history({ sessionId: "s" })), history);
     const asked = history.filter((_, index) => index % 2 === 0);
-    assert.deepEqual(history.filter((_, index) => index % 2 === 1), asked.map((it) => `assistant: to ${it}`));
+    assert.deepEqual(
+      history.filter((_, index) => index % 2 === 1),
+      asked.map((it) => `assistant: to ${it}`),
+    );
     assert.deepEqual([...asked].sort(), questions.map((it) => `user: ${it}`).sort());
     const { context } = await agents[1].getAgentState({ sessionId: "s" });
     assert.deepEqual(lines(context), history);
@@ -108,28 +120,47 @@ story(
     const second = await createAgent({ name: "helper", model: echo(), store });
     const reply = await second.call("again", { sessionId: "s", userId: "alice" });
     assert.equal(reply.text, "you said again");
-    const said = ["user: remember me", "assistant: you said remember me", "user: again", "assistant: you said again"];
+    const said = [
+      "user: remember me",
+      "assistant: you said remember me",
+      "user: again",
+      "assistant: you said again",
+    ];
     assert.deepEqual(lines(await second.history({ sessionId: "s", userId: "alice" })), said);
     assert.deepEqual(await second.history({ sessionId: "s" }), []);
   },
 );
 
-story(
-  "ids that look alike are different sessions",
-  async ({ createAgent, echo, assert }) => {
-    const agent = await createAgent({ name: "helper", model: echo() });
-    const ids = ["a", "A", "a ", "a/b", "a-2fb", "..", "é", "e\u0301", "t.a", "anonymous", "x".repeat(256), "😀"];
-    for (const sessionId of ids) await agent.call(`in ${sessionId}`, { sessionId, userId: sessionId });
-    for (const sessionId of ids) {
-      const [question, answer, ...rest] = await agent.history({ sessionId, userId: sessionId });
-      assert.equal(question.content[0].text, `in ${sessionId}`);
-      assert.equal(answer.content[0].text, `you said in ${sessionId}`);
-      assert.equal(rest.length, 0);
-      assert.deepEqual((await agent.listSessions(sessionId)).map((it) => it.sessionId), [sessionId]);
-    }
-    assert.deepEqual(await agent.listSessions(null), []);
-  },
-);
+story("ids that look alike are different sessions", async ({ createAgent, echo, assert }) => {
+  const agent = await createAgent({ name: "helper", model: echo() });
+  const ids = [
+    "a",
+    "A",
+    "a ",
+    "a/b",
+    "a-2fb",
+    "..",
+    "é",
+    "e\u0301",
+    "t.a",
+    "anonymous",
+    "x".repeat(256),
+    "😀",
+  ];
+  for (const sessionId of ids)
+    await agent.call(`in ${sessionId}`, { sessionId, userId: sessionId });
+  for (const sessionId of ids) {
+    const [question, answer, ...rest] = await agent.history({ sessionId, userId: sessionId });
+    assert.equal(question.content[0].text, `in ${sessionId}`);
+    assert.equal(answer.content[0].text, `you said in ${sessionId}`);
+    assert.equal(rest.length, 0);
+    assert.deepEqual(
+      (await agent.listSessions(sessionId)).map((it) => it.sessionId),
+      [sessionId],
+    );
+  }
+  assert.deepEqual(await agent.listSessions(null), []);
+});
 
 story(
   "a call without a session is in the default session, if the agent has one",
@@ -191,7 +222,9 @@ story(
     const other = agent.call("elsewhere", { sessionId: "other" });
     gate.pass();
     await Promise.all([...calls, other]);
-    const asked = lines(await agent.history({ sessionId: "s" })).filter((it) => it.startsWith("user"));
+    const asked = lines(await agent.history({ sessionId: "s" })).filter((it) =>
+      it.startsWith("user"),
+    );
     assert.deepEqual(asked, ["user: q1", "user: q2", "user: q3"]);
     assert.equal((await agent.call("q5", { sessionId: "s" })).text, "answer");
   },
@@ -296,7 +329,8 @@ story(
     const clock = Date.now;
     let now = clock();
     Date.now = () => (now += 1);
-    for (const sessionId of names) await agent.call(`about ${sessionId}`, { sessionId, userId: "alice" });
+    for (const sessionId of names)
+      await agent.call(`about ${sessionId}`, { sessionId, userId: "alice" });
     await agent.call("not alice's", { sessionId: "s0", userId: "bob" });
     await agent.call("again", { sessionId: "s3", userId: "alice" });
     Date.now = clock;
@@ -306,9 +340,15 @@ story(
       pages.push(await agent.listSessions("alice", { limit: 10, after }));
       after = pages.at(-1).at(-1)?.cursor;
     } while (pages.at(-1).length === 10);
-    assert.deepEqual(pages.map((page) => page.length), [10, 10, 5]);
+    assert.deepEqual(
+      pages.map((page) => page.length),
+      [10, 10, 5],
+    );
     const newest = ["s3", ...names.filter((name) => name !== "s3").reverse()];
-    assert.deepEqual(pages.flat().map(({ sessionId }) => sessionId), newest);
+    assert.deepEqual(
+      pages.flat().map(({ sessionId }) => sessionId),
+      newest,
+    );
     assert.deepEqual(pages.flat(), await agent.listSessions("alice"));
     const [first] = pages[0];
     assert.equal(first.title, "about s3");
@@ -327,29 +367,35 @@ story(
     const agent = await createAgent({ name: "helper", model });
     const call = agent.stream("hello", { sessionId: "s" });
     await reached;
-    assert.deepEqual((await agent.listSessions(null)).map(({ running }) => running), [true]);
+    assert.deepEqual(
+      (await agent.listSessions(null)).map(({ running }) => running),
+      [true],
+    );
     call.stop();
     await call.result;
-    assert.deepEqual((await agent.listSessions(null)).map(({ running }) => running), [false]);
+    assert.deepEqual(
+      (await agent.listSessions(null)).map(({ running }) => running),
+      [false],
+    );
   },
 );
 
-story(
-  "history is read backwards, page by page",
-  async ({ createAgent, echo, lines, assert }) => {
-    const agent = await createAgent({ name: "helper", model: echo("to ") });
-    const slot = { sessionId: "s" };
-    for (let n = 0; n < 6; n++) await agent.call(`q${n}`, slot);
-    const whole = await agent.history(slot);
-    assert.equal(whole.length, 12);
-    const pages = [];
-    let before;
-    do {
-      pages.unshift(await agent.history(slot, { limit: 5, before }));
-      before = pages[0][0]?.id;
-    } while (pages[0].length === 5);
-    assert.deepEqual(pages.map((page) => page.length), [2, 5, 5]);
-    assert.deepEqual(lines(pages.flat()), lines(whole));
-    assert.equal(new Set(whole.map(({ id }) => id)).size, 12);
-  },
-);
+story("history is read backwards, page by page", async ({ createAgent, echo, lines, assert }) => {
+  const agent = await createAgent({ name: "helper", model: echo("to ") });
+  const slot = { sessionId: "s" };
+  for (let n = 0; n < 6; n++) await agent.call(`q${n}`, slot);
+  const whole = await agent.history(slot);
+  assert.equal(whole.length, 12);
+  const pages = [];
+  let before;
+  do {
+    pages.unshift(await agent.history(slot, { limit: 5, before }));
+    before = pages[0][0]?.id;
+  } while (pages[0].length === 5);
+  assert.deepEqual(
+    pages.map((page) => page.length),
+    [2, 5, 5],
+  );
+  assert.deepEqual(lines(pages.flat()), lines(whole));
+  assert.equal(new Set(whole.map(({ id }) => id)).size, 12);
+});

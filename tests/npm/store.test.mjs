@@ -44,7 +44,10 @@ story(
     assert.ok(keys.size > 12);
     for (const key of keys) {
       assert.match(key, /^[a-z0-9.-]+(\/[a-z0-9.-]+)*$/);
-      assert.ok(key.length <= 512 && !key.split("/").some((part) => part === "." || part === ".."), key);
+      assert.ok(
+        key.length <= 512 && !key.split("/").some((part) => part === "." || part === ".."),
+        key,
+      );
     }
   },
 );
@@ -67,7 +70,10 @@ story(
       await agent.call("hello again", { sessionId: "s" });
       sizes.push(bytes);
     }
-    assert.ok(sizes[299] < 1.2 * sizes[9], `${sizes[9]} bytes for the tenth call, ${sizes[299]} for the last`);
+    assert.ok(
+      sizes[299] < 1.2 * sizes[9],
+      `${sizes[9]} bytes for the tenth call, ${sizes[299]} for the last`,
+    );
   },
 );
 
@@ -91,7 +97,9 @@ story(
       },
       "the head is empty": { get: async () => [{ value: new Uint8Array(), revision: "1" }] },
       "list answers with nothing": { list: async () => undefined },
-      "list answers with records without keys": { list: async () => [{ value: bytes, revision: "1" }] },
+      "list answers with records without keys": {
+        list: async () => [{ value: bytes, revision: "1" }],
+      },
       "list answers with null": { list: async () => [null] },
       "list loses the log": { list: async () => [] },
       "commit answers with nothing": { commit: async () => undefined },
@@ -106,7 +114,10 @@ story(
       const { length } = await healthy.history({ sessionId: "s" });
       assert.equal(length, 2, what);
     }
-    assert.equal((await healthy.call("still here", { sessionId: "s" })).text, "you said still here");
+    assert.equal(
+      (await healthy.call("still here", { sessionId: "s" })).text,
+      "you said still here",
+    );
     assert.equal((await healthy.history({ sessionId: "s" })).length, 4);
   },
 );
@@ -149,7 +160,12 @@ story(
     });
     const agent = await createAgent({ name: "helper", model: echo(), store });
     const slot = { sessionId: "s" };
-    const reads = [agent.history(slot), agent.getAgentState(slot), agent.listSessions(null), agent.deleteSession(slot)];
+    const reads = [
+      agent.history(slot),
+      agent.getAgentState(slot),
+      agent.listSessions(null),
+      agent.deleteSession(slot),
+    ];
     for (const error of await Promise.all(reads.map(rejection))) {
       assert.equal(error.code, "STORE_UNAVAILABLE");
       assert.equal(error.cause, cause);
@@ -197,7 +213,10 @@ story(
     const agent = await createAgent({ name: "helper", model: echo(), store });
     await agent.call("q1", { sessionId: "s" });
     assert.equal(commits, 4);
-    assert.deepEqual(lines(await agent.history({ sessionId: "s" })), ["user: q1", "assistant: you said q1"]);
+    assert.deepEqual(lines(await agent.history({ sessionId: "s" })), [
+      "user: q1",
+      "assistant: you said q1",
+    ]);
   },
 );
 
@@ -236,7 +255,9 @@ story(
     const order = [];
     const around = {
       async commit(batch, next) {
-        const said = batch.put.some(({ value }) => new TextDecoder().decode(value).includes("precious"));
+        const said = batch.put.some(({ value }) =>
+          new TextDecoder().decode(value).includes("precious"),
+        );
         const answer = await next();
         order.push(said ? "stored" : "stored something else");
         return answer;
@@ -274,8 +295,18 @@ story(
     });
     const outcome = await meddler.call("q1", { sessionId: "s" }).catch((error) => error);
     const history = lines(await first.history({ sessionId: "s" }));
-    for (const said of ["user: q0", "assistant: first", "user: q1", "user: q2", "assistant: second"]) {
-      assert.equal(history.filter((it) => it === said).length, 1, `${said} in ${JSON.stringify(history)}`);
+    for (const said of [
+      "user: q0",
+      "assistant: first",
+      "user: q1",
+      "user: q2",
+      "assistant: second",
+    ]) {
+      assert.equal(
+        history.filter((it) => it === said).length,
+        1,
+        `${said} in ${JSON.stringify(history)}`,
+      );
     }
     // Without a lock between them the other takes q1 for a question that was cut off: then its answer is set aside.
     if (outcome.code === undefined) assert.ok(history.includes("assistant: third"));
@@ -288,7 +319,12 @@ story(
   "a store that never answers is STORE_TIMEOUT",
   async ({ createAgent, echo, watched, rejection, assert }) => {
     const { store } = watched({ get: () => new Promise(() => {}) });
-    const agent = await createAgent({ name: "helper", model: echo(), store, timeouts: { store: 1 } });
+    const agent = await createAgent({
+      name: "helper",
+      model: echo(),
+      store,
+      timeouts: { store: 1 },
+    });
     const error = await rejection(agent.call("hello", { sessionId: "s" }));
     assert.equal(error.code, "STORE_TIMEOUT");
     assert.ok(error.retryable && error.hint);

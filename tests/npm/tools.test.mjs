@@ -46,13 +46,21 @@ story(
       const tools = Object.entries(thrown).map(([name, value]) =>
         tool({ name, description: "fails", inputSchema: { type: "object" }, execute: wrap(value) }),
       );
-      const toolCalls = Object.keys(thrown).map((name, n) => ({ name, input: {}, id: `call-${n}` }));
+      const toolCalls = Object.keys(thrown).map((name, n) => ({
+        name,
+        input: {},
+        id: `call-${n}`,
+      }));
       const model = scriptedModel([{ toolCalls }, "Well, that went wrong."]);
       const agent = await createAgent({ name: "helper", model, tools });
       const reply = await agent.call("try", { sessionId: "s" });
       assert.equal(reply.text, "Well, that went wrong.");
       const results = resultsIn(model.requests[1].messages);
-      assert.deepEqual(results.map(({ name }) => name), Object.keys(thrown), way);
+      assert.deepEqual(
+        results.map(({ name }) => name),
+        Object.keys(thrown),
+        way,
+      );
       for (const { name, state, output } of results) {
         assert.equal(state, "error", `${name} ${way}`);
         assert.ok(output[0].text.length > 0, `${name} ${way}: the model must have words to read`);
@@ -69,7 +77,12 @@ story(
 story(
   "a tool that the model makes up is a result that names the tools there are",
   async ({ createAgent, scriptedModel, tool, lines, assert }) => {
-    const clock = tool({ name: "clock", description: "time", inputSchema: { type: "object" }, execute: () => "noon" });
+    const clock = tool({
+      name: "clock",
+      description: "time",
+      inputSchema: { type: "object" },
+      execute: () => "noon",
+    });
     const model = scriptedModel([{ toolCalls: [{ name: "klock", input: {} }] }, "Sorry."]);
     const agent = await createAgent({ name: "helper", model, tools: [clock] });
     await agent.call("time?", { sessionId: "s" });
@@ -82,7 +95,10 @@ story(
   async ({ createAgent, scriptedModel, tool, resultsIn, assert }) => {
     const cycle = { name: "loop" };
     cycle.self = cycle;
-    const image = { type: "image", source: { type: "base64", mediaType: "image/png", data: "aGk=" } };
+    const image = {
+      type: "image",
+      source: { type: "base64", mediaType: "image/png", data: "aGk=" },
+    };
     const answers = {
       text: "plain words",
       empty_text: "",
@@ -105,7 +121,12 @@ story(
       cycle,
     };
     const tools = Object.entries(answers).map(([name, answer]) =>
-      tool({ name, description: "answers", inputSchema: { type: "object" }, execute: () => answer }),
+      tool({
+        name,
+        description: "answers",
+        inputSchema: { type: "object" },
+        execute: () => answer,
+      }),
     );
     const toolCalls = Object.keys(answers).map((name, n) => ({ name, input: {}, id: `call-${n}` }));
     const model = scriptedModel([{ toolCalls }, "Done."]);
@@ -114,26 +135,29 @@ story(
     const results = resultsIn(model.requests[1].messages);
     const text = (text) => [{ type: "text", text }];
     const { cycle: last, ...outputs } = Object.fromEntries(results.map((it) => [it.name, it]));
-    assert.deepEqual(Object.fromEntries(Object.entries(outputs).map(([name, it]) => [name, it.output])), {
-      text: text("plain words"),
-      empty_text: text(""),
-      nothing: text("Done."),
-      null: text("null"),
-      number: text("42"),
-      boolean: text("false"),
-      not_a_number: text('"NaN"'),
-      infinity: text('["Infinity","-Infinity",0]'),
-      big_integer: text('{"id":"9007199254740993"}'),
-      object: text('{"city":"Oslo","tags":["a","b"]}'),
-      empty_list: text("[]"),
-      list: text("[1,2]"),
-      date: text('"1970-01-01T00:00:00.000Z"'),
-      function: text("() => 1"),
-      symbol: text("Symbol(odd)"),
-      image: [image],
-      text_and_image: [{ type: "text", text: "look" }, image],
-      half_a_character: text("\ufffd alone"),
-    });
+    assert.deepEqual(
+      Object.fromEntries(Object.entries(outputs).map(([name, it]) => [name, it.output])),
+      {
+        text: text("plain words"),
+        empty_text: text(""),
+        nothing: text("Done."),
+        null: text("null"),
+        number: text("42"),
+        boolean: text("false"),
+        not_a_number: text('"NaN"'),
+        infinity: text('["Infinity","-Infinity",0]'),
+        big_integer: text('{"id":"9007199254740993"}'),
+        object: text('{"city":"Oslo","tags":["a","b"]}'),
+        empty_list: text("[]"),
+        list: text("[1,2]"),
+        date: text('"1970-01-01T00:00:00.000Z"'),
+        function: text("() => 1"),
+        symbol: text("Symbol(odd)"),
+        image: [image],
+        text_and_image: [{ type: "text", text: "look" }, image],
+        half_a_character: text("\ufffd alone"),
+      },
+    );
     assert.ok(Object.values(outputs).every(({ state }) => state === "success"));
     assert.equal(last.state, "error");
     assert.match(last.output[0].text, /cannot be written as JSON/);
@@ -145,10 +169,19 @@ story(
   async ({ createAgent, scriptedModel, tool, schemaOf, resultsIn, assert }) => {
     const seen = [];
     const inputSchema = schemaOf(
-      { type: "object", properties: { city: { type: "string" }, days: { type: "number" } }, required: ["city"] },
+      {
+        type: "object",
+        properties: { city: { type: "string" }, days: { type: "number" } },
+        required: ["city"],
+      },
       (value) =>
         value.city === "Atlantis"
-          ? { issues: [{ message: "is under water", path: ["city"] }, { message: "no forecast", path: [{ key: "days" }] }] }
+          ? {
+              issues: [
+                { message: "is under water", path: ["city"] },
+                { message: "no forecast", path: [{ key: "days" }] },
+              ],
+            }
           : { value: { days: 3, ...value, city: value.city.trim() } },
     );
     const forecast = tool({
@@ -157,7 +190,11 @@ story(
       inputSchema,
       execute: (input) => (seen.push(input), "rain"),
     });
-    const toolCalls = [" Oslo ", "Atlantis"].map((city, n) => ({ name: "forecast", input: { city }, id: `call-${n}` }));
+    const toolCalls = [" Oslo ", "Atlantis"].map((city, n) => ({
+      name: "forecast",
+      input: { city },
+      id: `call-${n}`,
+    }));
     const model = scriptedModel([{ toolCalls }, "Rain."]);
     const agent = await createAgent({ name: "helper", model, tools: [forecast] });
     await agent.call("weather?", { sessionId: "s" });
@@ -173,7 +210,10 @@ story(
 story(
   "a validate that waits or throws is waited for, and read by the model",
   async ({ createAgent, scriptedModel, tool, schemaOf, turns, resultsIn, assert }) => {
-    const slow = schemaOf({ type: "object" }, async () => (await turns(2), { value: { from: "validate" } }));
+    const slow = schemaOf(
+      { type: "object" },
+      async () => (await turns(2), { value: { from: "validate" } }),
+    );
     const broken = schemaOf({ type: "object" }, () => {
       throw new Error("the schema itself is broken");
     });
@@ -181,7 +221,11 @@ story(
       tool({ name, description: "x", inputSchema, execute: (input) => input });
     const toolCalls = ["slow", "broken"].map((name, n) => ({ name, input: {}, id: `call-${n}` }));
     const model = scriptedModel([{ toolCalls }, "Done."]);
-    const agent = await createAgent({ name: "helper", model, tools: [make("slow", slow), make("broken", broken)] });
+    const agent = await createAgent({
+      name: "helper",
+      model,
+      tools: [make("slow", slow), make("broken", broken)],
+    });
     await agent.call("go", { sessionId: "s" });
     const [first, second] = resultsIn(model.requests[1].messages);
     assert.equal(first.output[0].text, '{"from":"validate"}');
@@ -206,7 +250,10 @@ story(
         return "counted";
       },
     });
-    const model = scriptedModel([{ toolCalls: [{ name: "count", input: {}, id: "call-1" }] }, "Done."]);
+    const model = scriptedModel([
+      { toolCalls: [{ name: "count", input: {}, id: "call-1" }] },
+      "Done.",
+    ]);
     const agent = await createAgent({ name: "helper", model, tools: [count] });
     const shown = [];
     for await (const event of agent.stream("go", { sessionId: "s" })) {
@@ -230,7 +277,10 @@ story(
       inputSchema: { type: "object" },
       execute: (input, context) => ((told = { input, context }), "seen"),
     });
-    const model = scriptedModel([{ toolCalls: [{ name: "spy", input: { a: [1, { b: null }] }, id: "call-7" }] }, "Done."]);
+    const model = scriptedModel([
+      { toolCalls: [{ name: "spy", input: { a: [1, { b: null }] }, id: "call-7" }] },
+      "Done.",
+    ]);
     const agent = await createAgent({ name: "helper", model, tools: [spy] });
     const attributes = { db: new Map() };
     const slot = { sessionId: "s", userId: "alice" };
@@ -238,7 +288,10 @@ story(
     const { input, context } = told;
     assert.deepEqual(input, { a: [1, { b: null }] });
     const { sessionId, userId, callId, toolCallId } = context;
-    assert.deepEqual({ sessionId, userId, callId, toolCallId }, { ...slot, callId: reply.callId, toolCallId: "call-7" });
+    assert.deepEqual(
+      { sessionId, userId, callId, toolCallId },
+      { ...slot, callId: reply.callId, toolCallId: "call-7" },
+    );
     assert.equal(callId, "mine");
     assert.equal(context.attributes.db, attributes.db);
     assert.ok(context.signal instanceof AbortSignal && !context.signal.aborted);
@@ -270,8 +323,14 @@ story(
     const agent = await createAgent({ name: "helper", model, tools: [wait] });
     await agent.call("go", { sessionId: "s" });
     const results = resultsIn(model.requests[1].messages);
-    assert.deepEqual(results.map(({ id }) => id), ["call-0", "call-1", "call-2"]);
-    assert.deepEqual(results.map(({ output }) => output[0].text), ["result 0", "result 1", "result 2"]);
+    assert.deepEqual(
+      results.map(({ id }) => id),
+      ["call-0", "call-1", "call-2"],
+    );
+    assert.deepEqual(
+      results.map(({ output }) => output[0].text),
+      ["result 0", "result 1", "result 2"],
+    );
     assert.deepEqual([...ended].sort(), [0, 1, 2]);
   },
 );
@@ -319,7 +378,10 @@ story(
         throw signal.reason;
       },
     });
-    const model = scriptedModel([{ toolCalls: [{ name: "sleep", input: {}, id: "call-1" }] }, "Awake."]);
+    const model = scriptedModel([
+      { toolCalls: [{ name: "sleep", input: {}, id: "call-1" }] },
+      "Awake.",
+    ]);
     const agent = await createAgent({ name: "helper", model, tools: [sleep] });
     const call = agent.stream("sleep", { sessionId: "s" });
     const read = readAll(call);
@@ -329,12 +391,18 @@ story(
     assert.ok(signal.aborted);
     await agent.call("Are you awake?", { sessionId: "s" });
     const { messages } = model.requests[1];
-    assert.deepEqual(messages.map(({ role }) => role), ["user", "assistant", "tool", "user", "user"]);
+    assert.deepEqual(
+      messages.map(({ role }) => role),
+      ["user", "assistant", "tool", "user", "user"],
+    );
     const [result] = resultsIn(messages);
     assert.equal(result.state, "interrupted");
     assert.match(result.output[0].text, /stopped/);
     const end = (await read).find(({ type }) => type === "tool-end");
-    assert.deepEqual({ state: end.state, output: end.output }, { state: result.state, output: result.output });
+    assert.deepEqual(
+      { state: end.state, output: end.output },
+      { state: result.state, output: result.output },
+    );
   },
 );
 
@@ -370,7 +438,8 @@ story(
     });
     const model = modelOf(async function* ({ messages }) {
       if (textOf(messages[0]) === "what is it?") yield { type: "text", text: "an answer" };
-      else if (messages.length === 1) yield { type: "tool-call", index: 0, id: "call-1", name: "ask", arguments: "{}" };
+      else if (messages.length === 1)
+        yield { type: "tool-call", index: 0, id: "call-1", name: "ask", arguments: "{}" };
       else yield { type: "text", text: `it is ${textOf(resultsIn(messages)[0].output)}` };
     });
     agent = await createAgent({ name: "helper", model, tools: [ask] });
@@ -383,7 +452,12 @@ story(
   "tools are asked no more often than maxIterations allows",
   async ({ createAgent, modelOf, tool, assert }) => {
     let runs = 0;
-    const again = tool({ name: "again", description: "x", inputSchema: { type: "object" }, execute: () => `${++runs}` });
+    const again = tool({
+      name: "again",
+      description: "x",
+      inputSchema: { type: "object" },
+      execute: () => `${++runs}`,
+    });
     const model = modelOf(async function* ({ tools }) {
       if (tools.length === 0) yield { type: "text", text: "I stop here." };
       else yield { type: "tool-call", index: 0, name: "again", arguments: "{}" };

@@ -83,13 +83,19 @@ async function bundle() {
 
 before(async () => {
   const { outdir, inputs } = await bundle();
-  assert.ok(inputs.some((file) => file.endsWith("dist/entry/workerd.js")), "another entry was taken");
+  assert.ok(
+    inputs.some((file) => file.endsWith("dist/entry/workerd.js")),
+    "another entry was taken",
+  );
   miniflare = new Miniflare({
     modulesRoot: outdir,
-    modules: fs.readdirSync(outdir).sort((one) => (one.endsWith(".js") ? -1 : 1)).map((name) => ({
-      type: name.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
-      path: path.join(outdir, name),
-    })),
+    modules: fs
+      .readdirSync(outdir)
+      .sort((one) => (one.endsWith(".js") ? -1 : 1))
+      .map((name) => ({
+        type: name.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
+        path: path.join(outdir, name),
+      })),
     compatibilityDate: "2025-01-01",
   });
   await miniflare.ready;
@@ -118,7 +124,10 @@ test("a Worker remembers from request to request, in memory, where no store is g
   const { text } = await answered("call", { input: "q2", sessionId: "memory" });
   assert.equal(text, "to q2 after 2");
   const history = await answered("history", { sessionId: "memory" });
-  assert.deepEqual(history.map(({ content }) => content[0].text), ["q1", "to q1 after 0", "q2", "to q2 after 2"]);
+  assert.deepEqual(
+    history.map(({ content }) => content[0].text),
+    ["q1", "to q1 after 0", "q2", "to q2 after 2"],
+  );
   await answered("delete", { sessionId: "memory" });
   assert.deepEqual(await answered("history", { sessionId: "memory" }), []);
 });
@@ -126,8 +135,14 @@ test("a Worker remembers from request to request, in memory, where no store is g
 test("a Worker streams the events of a call as they come", async () => {
   const response = await ask("stream", { input: "hello", sessionId: "streamed" });
   const text = await response.text();
-  const events = text.trim().split("\n").map((line) => JSON.parse(line));
-  assert.deepEqual(events.map(({ seq }) => seq), events.map((_, index) => index));
+  const events = text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    events.map(({ seq }) => seq),
+    events.map((_, index) => index),
+  );
   assert.deepEqual([events[0].type, events.at(-1).type], ["call-start", "call-end"]);
   const deltas = events.filter(({ type }) => type === "text-delta").map(({ delta }) => delta);
   assert.deepEqual(deltas, ["to ", "hello", " after 0"]);
@@ -135,12 +150,20 @@ test("a Worker streams the events of a call as they come", async () => {
 
 test("twenty requests at once on one session are answered one after the other", async () => {
   const numbers = Array.from({ length: 20 }, (_, n) => n);
-  const replies = await Promise.all(numbers.map((n) => answered("call", { input: `q${n}`, sessionId: "busy" })));
+  const replies = await Promise.all(
+    numbers.map((n) => answered("call", { input: `q${n}`, sessionId: "busy" })),
+  );
   const seen = replies.map(({ text }) => Number(text.split(" after ")[1]));
-  assert.deepEqual(seen.sort((one, other) => one - other), numbers.map((n) => 2 * n));
-  const history = (await answered("history", { sessionId: "busy" })).map(({ content }) => content[0].text);
+  assert.deepEqual(
+    seen.sort((one, other) => one - other),
+    numbers.map((n) => 2 * n),
+  );
+  const history = (await answered("history", { sessionId: "busy" })).map(
+    ({ content }) => content[0].text,
+  );
   assert.equal(history.length, 40);
-  for (let index = 0; index < 40; index += 2) assert.equal(history[index + 1], `to ${history[index]} after ${index}`);
+  for (let index = 0; index < 40; index += 2)
+    assert.equal(history[index + 1], `to ${history[index]} after ${index}`);
   const asked = history.filter((_, index) => index % 2 === 0);
   assert.deepEqual(new Set(asked), new Set(numbers.map((n) => `q${n}`)));
 });

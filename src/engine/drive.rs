@@ -1,0 +1,311 @@
+//! The stations of a call: from its place in the queue to its saved outcome.
+//!
+//! The order is that of the design: gate, lock, load and recover, a call seen before, accept, the loop (in `turn.rs`),
+//! commit; then the lock and the gate are let go of, and only then does the caller hear that it was saved.
+
+use std::rc::Rc;
+
+use crate::engine::Inner;
+use crate::engine::cancel::{Cancel, Cause};
+use crate::engine::gate::Ticket;
+use crate::engine::outbox::Outbox;
+use crate::engine::outcome::{
+    Ended, Failed, aborted, answer_of, gone, same_input, shutting_down, told_again,
+};
+use crate::engine::turn::{Spoken, Turn};
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::event::{Event, Reason, Reply, SerializedError};
+use crate::future::{Either, race};
+use crate::message::{Message, Role, Usage, rfc3339};
+use crate::port::Held;
+use crate::slot::Slot;
+use crate::store::entry::{EntryKind, Outcome};
+use crate::store::id;
+use crate::store::session::Turn as StoredTurn;
+use crate::store::session::{Input, Session};
+
+/// How often a session that moves on is read again before its input is given back.
+const ATTEMPTS: u32 = 8;
+
+/// After so long a wait the caller is told what it waits for.
+const LONG_WAIT_MS: u64 = 5_000;
+
+const CUT_OFF: &str =
+    "The answer to this was cut off before it could be saved. Tools may have run.";
+
+/// Carries one call through its stations.
+pub(super) struct Driver {
+    pub(super) agent: Rc<Inner>,
+    pub(super) slot: Slot,
+    pub(super) tag: u32,
+    pub(super) input: Input,
+    pub(super) outbox: Rc<Outbox>,
+    pub(super) cancel: Cancel,
+    pub(super) number: u64,
+    pub(super) ticket: Option<Ticket>,
+    pub(super) held: Option<Box<dyn Held>>,
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.agent.unregister(&self.slot, self.number);
+    }
+}
+
+impl Driver {
+    pub(super) async fn drive(mut self) -> Ended {
+        let message_ids = self.input.messages.iter().map(|message| message.id.clone()).collect();
+        self.outbox.push(Event::CallStart { message_ids });
+        self.warn();
+        let ended = self.stations().await.map(Rc::new);
+        // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
+        self.held = None;
+        self.ticket = None;
+        match &ended {
+            Ok(reply) => self.outbox.push(Event::CallEnd { reply: Rc::clone(reply) }),
+            Err(failed) => {
+                let error = SerializedError::new(&failed.error, failed.partial.clone());
+                self.outbox.push(Event::Error { error });
+            }
+        }
+        ended
+    }
+
+    async fn stations(&mut self) -> std::result::Result<Reply, Failed> {
+        let cancel = self.cancel.clone();
+        match race(cancel.asked(), self.enter()).await {
+            Either::First(()) => return self.ended_before_acceptance(),
+            Either::Second(entered) => entered?,
+        }
+        // A session that moves on while its input is being accepted is read again: no token has been spent.
+        for _ in 0..ATTEMPTS {
+            let known = self.agent.cache.borrow_mut().take(&self.slot);
+            let mut session = self.agent.sessions.load(&self.slot, known).await?;
+            self.recover(&mut session).await?;
+            let before = match self.made_before(&session).await? {
+                Before::Ended(ended) => {
+                    self.agent.cache.borrow_mut().put(session);
+                    return ended;
+                }
+                before => before,
+            };
+            if self.cancel.cause().is_some() || self.agent.closing.get() {
+                self.agent.cache.borrow_mut().put(session);
+                return self.ended_before_acceptance();
+            }
+            if self.agent.sessions.accept(&mut session, &self.input).await? {
+                self.outbox.push(Event::Accepted { messages: self.input.messages.clone() });
+                return self.turn(session, before).await;
+            }
+        }
+        let message = format!("{} changes faster than it can be read", self.slot);
+        Err(Error::new(ErrorKind::Superseded, message).hint("nothing was stored; try again").into())
+    }
+
+    /// The loop, then the commit.
+    async fn turn(
+        &self,
+        mut session: Session,
+        before: Before,
+    ) -> std::result::Result<Reply, Failed> {
+        let cut_off = session.facts().shutdown_interrupted && asks_the_same(&session, &self.input);
+        let known = cut_off || matches!(before, Before::Retryable);
+        let input = if known { Vec::new() } else { self.input.messages.clone() };
+        let turn = Turn {
+            agent: &self.agent,
+            slot: &self.slot,
+            tag: self.tag,
+            outbox: &self.outbox,
+            cancel: &self.cancel,
+        };
+        let spoken = turn.speak(&mut session, input).await;
+        self.commit(session, spoken).await
+    }
+
+    /// What became of an earlier call of the same id.
+    async fn made_before(&self, session: &Session) -> std::result::Result<Before, Failed> {
+        if !self.input.named {
+            return Ok(Before::Never);
+        }
+        let Some(entry) = self.agent.sessions.outcome(session, &self.input.call_id).await? else {
+            return Ok(Before::Never);
+        };
+        same_input(&self.input, &entry)?;
+        let told = told_again(&entry, session.version(), &self.silence());
+        Ok(told.map_or(Before::Retryable, Before::Ended))
+    }
+
+    /// The first call of an agent tells what of its tools' schemas is not checked.
+    fn warn(&self) {
+        if !self.agent.warned.replace(true) {
+            for message in self.agent.tools.unchecked() {
+                self.outbox.push(Event::Warning { code: "schema".to_owned(), message });
+            }
+        }
+    }
+
+    /// The gate, then the lock.
+    async fn enter(&mut self) -> Result<()> {
+        let Some(ticket) = &self.ticket else { return Ok(()) };
+        let ahead = ticket.ahead();
+        if ahead > 0 {
+            self.outbox.push(Event::Queued { ahead });
+        }
+        if let Either::Second(()) =
+            race(ticket.admitted(), self.agent.host.sleep(LONG_WAIT_MS)).await
+        {
+            for tool in self.agent.running_tools.borrow().iter().filter(|it| it.0 == self.slot) {
+                let message =
+                    format!("this call waits behind the tool \"{}\" of another call", tool.1);
+                self.outbox.push(Event::Warning { code: "waiting".to_owned(), message });
+            }
+            ticket.admitted().await;
+        }
+        self.held = self.agent.hold(&self.slot).await?;
+        Ok(())
+    }
+
+    /// Inputs that were accepted and never logged belong to calls that are gone, since we hold gate and lock.
+    async fn recover(&self, session: &mut Session) -> Result<()> {
+        for input in self.agent.sessions.inputs(&self.slot).await? {
+            let at = rfc3339(self.agent.host.now_ms());
+            let note = Rc::new(stamped(Message::note(CUT_OFF), &self.agent, &at));
+            let messages: Vec<_> = input.messages.iter().cloned().chain([note]).collect();
+            let turn = StoredTurn {
+                id: id::mint(&*self.agent.host),
+                kind: EntryKind::Recovered,
+                input,
+                messages: messages.clone(),
+                outcome: Outcome::ended(Reason::Interrupted),
+                facts: session.facts(),
+            };
+            if self.agent.sessions.finish(session, &turn).await?.overtaken {
+                *session = self.agent.sessions.load(&self.slot, None).await?;
+            } else {
+                session.context.extend(messages);
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(
+        &self,
+        mut session: Session,
+        spoken: Spoken,
+    ) -> std::result::Result<Reply, Failed> {
+        let Spoken { messages, partial, usage, ended, facts } = spoken;
+        if matches!(self.cancel.cause(), Some(Cause::Deleted)) {
+            return Err(gone(&self.slot).into());
+        }
+        let outcome = match &ended {
+            Ok(reason) => Outcome::ended(*reason),
+            Err(error) => Outcome::failed(error.kind().code(), error.message()),
+        };
+        let id = id::mint(&*self.agent.host);
+        let turn = StoredTurn {
+            id,
+            kind: EntryKind::Turn,
+            input: self.input.clone(),
+            messages,
+            outcome,
+            facts,
+        };
+        let saved = self.agent.sessions.finish(&mut session, &turn).await;
+        let answer = answer_of(&turn.messages);
+        let (saved, reason) = match (saved, ended) {
+            (Ok(saved), Ok(reason)) => (saved, reason),
+            (Ok(saved), Err(error)) => {
+                self.keep(session, saved.overtaken);
+                self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
+                return Err(Failed { error, partial });
+            }
+            (Err(unsaved), Ok(_)) => {
+                return Err(Failed { error: unsaved, partial: answer });
+            }
+            (Err(unsaved), Err(error)) => {
+                return Err(Failed { error: error.and_then(unsaved), partial });
+            }
+        };
+        self.keep(session, saved.overtaken);
+        self.outbox.push(Event::Saved { version: saved.version, bytes: saved.bytes });
+        let message = answer.unwrap_or_else(|| self.silence());
+        let text = message.text();
+        let call_id = self.input.call_id.as_str().into();
+        let (messages, version) = (turn.messages, saved.version);
+        Ok(Reply {
+            call_id,
+            reason,
+            text,
+            message,
+            messages,
+            usage,
+            output: None,
+            asks: Vec::new(),
+            version,
+        })
+    }
+
+    /// Keeps the session in memory, if what is in hand is the whole of it.
+    fn keep(&self, session: Session, overtaken: bool) {
+        if !overtaken {
+            self.agent.cache.borrow_mut().put(session);
+        }
+    }
+
+    /// Stopped, aborted or deleted while it waited: nothing is stored.
+    fn ended_before_acceptance(&self) -> std::result::Result<Reply, Failed> {
+        match self.cancel.cause() {
+            Some(Cause::Deleted) => Err(gone(&self.slot).into()),
+            Some(Cause::Aborted) => Err(aborted().into()),
+            Some(Cause::Shutdown) | None => Err(shutting_down().into()),
+            Some(Cause::Stopped(_)) => Ok(Reply {
+                call_id: self.input.call_id.as_str().into(),
+                reason: Reason::Interrupted,
+                message: self.silence(),
+                text: String::new(),
+                messages: Vec::new(),
+                usage: Usage::default(),
+                output: None,
+                asks: Vec::new(),
+                version: 0,
+            }),
+        }
+    }
+
+    /// The answer of a call in which the model said nothing.
+    fn silence(&self) -> Rc<Message> {
+        let at = rfc3339(self.agent.host.now_ms());
+        Rc::new(stamped(Message::draft(Role::Assistant, Vec::new()), &self.agent, &at))
+    }
+}
+
+/// An earlier call of the same id.
+enum Before {
+    /// There was none.
+    Never,
+    /// It failed in a way that deserves another try: its question is in the log.
+    Retryable,
+    /// It has ended like this.
+    Ended(std::result::Result<Reply, Failed>),
+}
+
+/// Whether the input is the question that the conversation stands at.
+fn asks_the_same(session: &Session, input: &Input) -> bool {
+    let is_question =
+        |it: &&Rc<Message>| it.role == Role::User && it.name.as_deref() != Some("system");
+    let asked = session.context.iter().rev().filter(is_question).map(|it| &it.content);
+    asked.take(input.messages.len()).eq(input.messages.iter().rev().map(|it| &it.content))
+}
+
+/// Gives a draft its id and time.
+pub(super) fn stamped(mut message: Message, agent: &Inner, at: &str) -> Message {
+    if message.id.is_empty() {
+        message.id = id::mint(&*agent.host);
+    }
+    if message.at.is_empty() {
+        message.at = at.to_owned();
+    }
+    message
+}

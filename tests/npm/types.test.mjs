@@ -1,0 +1,65 @@
+// The declarations of the packed package, compiled as a user's project does: with a bundler's rules and with Node's.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { test } from "node:test";
+import { capture, inRoot } from "../../src/build/run.mjs";
+import { project } from "./project.mjs";
+
+const source = fs.readFileSync(inRoot("tests/npm/types.test-d.ts"), "utf8");
+
+const base = { strict: true, noEmit: true, target: "ES2022", skipLibCheck: false, types: [] };
+const inPage = ["ES2023", "DOM", "DOM.Iterable", "ESNext.Disposable"];
+
+/** Compiles a text in the project; the errors, one a line. */
+async function compiled(text, name, compilerOptions) {
+  const folder = path.join(await project(), `types-${process.hrtime.bigint()}`);
+  fs.mkdirSync(folder);
+  fs.writeFileSync(path.join(folder, name), text);
+  const config = { compilerOptions: { ...base, ...compilerOptions }, files: [name] };
+  fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify(config));
+  const tsc = inRoot("node_modules/typescript/bin/tsc");
+  const { output } = await capture(process.execPath, [tsc, "-p", folder, "--pretty", "false"]);
+  return output.match(/^.*error TS.*$/gm) ?? [];
+}
+
+const settings = {
+  "with a bundler": ["user.ts", { module: "ESNext", moduleResolution: "bundler", lib: inPage }],
+  "with Node's rules": [
+    "user.mts",
+    { module: "nodenext", moduleResolution: "nodenext", lib: inPage },
+  ],
+  "with exact optional properties": [
+    "user.ts",
+    {
+      module: "ESNext",
+      moduleResolution: "bundler",
+      lib: inPage,
+      exactOptionalPropertyTypes: true,
+    },
+  ],
+  "in Node without the types of a page": [
+    "user.mts",
+    {
+      module: "nodenext",
+      moduleResolution: "nodenext",
+      lib: ["ES2023", "ESNext.Disposable"],
+      types: ["node"],
+      typeRoots: [inRoot("node_modules/@types")],
+    },
+  ],
+};
+
+for (const [where, [name, options]] of Object.entries(settings)) {
+  test(`the types infer, narrow and refuse as they should ${where}`, async () => {
+    assert.deepEqual(await compiled(source, name, options), []);
+  });
+}
+
+test("a mistake in the types is noticed", async () => {
+  const [name, options] = settings["with a bundler"];
+  const wrong = `${source}\nholds<Same<typeof reply.text, number>>();\n// @ts-expect-error nothing is wrong here\nreply.text;\n`;
+  const errors = await compiled(wrong, name, options);
+  assert.equal(errors.length, 2, errors.join("\n"));
+});
