@@ -32,9 +32,6 @@ const ATTEMPTS: u32 = 8;
 /// After so long a wait the caller is told what it waits for.
 const LONG_WAIT_MS: u64 = 5_000;
 
-const CUT_OFF: &str =
-    "The answer to this was cut off before it could be saved. Tools may have run.";
-
 /// Carries one call through its stations.
 pub(super) struct Driver {
     pub(super) agent: Rc<Inner>,
@@ -83,7 +80,7 @@ impl Driver {
         for _ in 0..ATTEMPTS {
             let known = self.agent.cache.borrow_mut().take(&self.slot);
             let mut session = self.agent.sessions.load(&self.slot, known).await?;
-            self.recover(&mut session).await?;
+            self.agent.recover(&mut session).await?;
             let before = match self.made_before(&session).await? {
                 Before::Ended(ended) => {
                     self.agent.cache.borrow_mut().put(session);
@@ -164,29 +161,6 @@ impl Driver {
             ticket.admitted().await;
         }
         self.held = self.agent.hold(&self.slot).await?;
-        Ok(())
-    }
-
-    /// Inputs that were accepted and never logged belong to calls that are gone, since we hold gate and lock.
-    async fn recover(&self, session: &mut Session) -> Result<()> {
-        for input in self.agent.sessions.inputs(&self.slot).await? {
-            let at = rfc3339(self.agent.host.now_ms());
-            let note = Rc::new(stamped(Message::note(CUT_OFF), &self.agent, &at));
-            let messages: Vec<_> = input.messages.iter().cloned().chain([note]).collect();
-            let turn = StoredTurn {
-                id: id::mint(&*self.agent.host),
-                kind: EntryKind::Recovered,
-                input,
-                messages: messages.clone(),
-                outcome: Outcome::ended(Reason::Interrupted),
-                facts: session.facts(),
-            };
-            if self.agent.sessions.finish(session, &turn).await?.overtaken {
-                *session = self.agent.sessions.load(&self.slot, None).await?;
-            } else {
-                session.context.extend(messages);
-            }
-        }
         Ok(())
     }
 

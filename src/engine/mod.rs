@@ -2,6 +2,7 @@
 //!
 //! One [`Agent`] serves many sessions. It is immutable and holds no conversation that the store does not have.
 
+mod alter;
 mod cache;
 mod call;
 mod cancel;
@@ -33,7 +34,7 @@ use crate::port::{Host, Lock, Model, Page, Store};
 use crate::slot::Slot;
 use crate::state::AgentState;
 use crate::store::Sessions;
-use crate::store::session::SessionInfo;
+use crate::store::info::SessionInfo;
 use crate::tool::Registry;
 
 /// One agent, many sessions, each behind its own gate.
@@ -157,17 +158,6 @@ impl Agent {
         limit: usize,
     ) -> Result<Vec<Rc<Message>>> {
         self.0.sessions.history(slot, before, limit).await
-    }
-
-    /// Deletes a session. Its running call ends without being saved, its waiting calls end with NO_SUCH_SESSION.
-    pub async fn delete_session(&self, slot: &Slot) -> Result<()> {
-        let cancels = self.0.cancels.borrow().get(slot).cloned().unwrap_or_default();
-        cancels.iter().for_each(|(_, cancel)| cancel.ask(Cause::Deleted));
-        let ticket = self.0.gate.enter(slot);
-        ticket.admitted().await;
-        let _held = self.0.hold(slot).await?;
-        self.0.cache.borrow_mut().take(slot);
-        self.0.sessions.delete(slot).await
     }
 
     /// Stops the session's running call, if it has one; the messages are what the user says next.

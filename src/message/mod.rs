@@ -140,20 +140,31 @@ impl Message {
         })
     }
 
-    /// Reads a message as a caller writes it: text or blocks, and perhaps an id, a name, metadata.
+    /// Reads what a user says: text, or a message of theirs.
     pub fn from_input(value: &Value) -> Read<Message> {
         if let Some(text) = value.as_str() {
             return Ok(Message::draft(Role::User, vec![Block::text(text)]));
         }
+        let message = Message::from_caller(value)?;
+        if message.role == Role::User {
+            Ok(message)
+        } else {
+            Err(Misread::new("a message of the user"))
+        }
+    }
+
+    /// Reads a message as a caller writes it: text or blocks, and perhaps an id, a name, metadata.
+    pub fn from_caller(value: &Value) -> Read<Message> {
         let fields = Fields::of(value)?;
-        if !matches!(fields.optional("role", Role::from_json)?, None | Some(Role::User)) {
-            return Err(Misread::new("a message of the user"));
+        let role = fields.optional("role", Role::from_json)?.unwrap_or(Role::User);
+        if !matches!(role, Role::User | Role::Assistant) {
+            return Err(Misread::new("a message of the user or of the assistant"));
         }
         Ok(Message {
             id: fields.or_default("id", json::text)?,
             name: fields.optional("name", json::text)?,
             metadata: fields.optional("metadata", json::object)?,
-            ..Message::draft(Role::User, fields.required("content", Block::input)?)
+            ..Message::draft(role, fields.required("content", Block::input)?)
         })
     }
 

@@ -7,7 +7,7 @@ import { LockgateError } from "./errors.js";
 import { portsOf } from "./host.js";
 import { isInside } from "./inside.js";
 import { locksOf } from "./locks.js";
-import { checkCall, checkId, checkOptions, checkSlot, inputText } from "./options.js";
+import { checkCall, checkId, checkOptions, checkInput, checkSlot, jsonText } from "./options.js";
 import type { Checked } from "./options.js";
 import type { Agent, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
 import { loadEngine } from "./wasm.js";
@@ -57,7 +57,7 @@ class AgentHandle implements Agent {
 
   async interrupt(slot: Slot, message?: Input): Promise<boolean> {
     const says = message === undefined ? [] : Array.isArray(message) ? message : [message];
-    const request = `${JSON.stringify(checkSlot(slot)).slice(0, -1)},"says":${inputText(says as Input)}}`;
+    const request = jsonText({ ...checkSlot(slot), says });
     const { instance, core } = this.#core();
     return instance.enter(() => core.interrupt(request));
   }
@@ -78,11 +78,30 @@ class AgentHandle implements Agent {
     return this.#ask<Msg[]>((core) => core.history(request));
   }
 
-  async deleteSession(slot: Slot): Promise<void> {
-    const checked = checkSlot(slot);
-    if (isInside(this.#calls, checked)) throw reentrant("deleteSession");
-    const request = JSON.stringify(checked);
-    await this.#ask<null>((core) => core.deleteSession(request));
+  deleteSession(slot: Slot): Promise<void> {
+    return this.#change<void>("deleteSession", slot, {}, (core, request) => core.deleteSession(request));
+  }
+
+  clearContext(slot: Slot): Promise<void> {
+    return this.#change<void>("clearContext", slot, {}, (core, request) => core.clearContext(request));
+  }
+
+  putAgentState(slot: Slot, state: AgentState): Promise<void> {
+    return this.#change<void>("putAgentState", slot, { state }, (core, request) => core.putState(request));
+  }
+
+  append(slot: Slot, messages: Parameters<Agent["append"]>[1]): Promise<readonly Msg[]> {
+    return this.#change<readonly Msg[]>("append", slot, { messages }, (core, request) => core.append(request));
+  }
+
+  async renameSession(slot: Slot, title: string): Promise<void> {
+    if (typeof title !== "string") throw new LockgateError("INPUT_INVALID", "the title is not text", { hint: "give a string" });
+    return this.#change<void>("renameSession", slot, { title }, (core, request) => core.renameSession(request));
+  }
+
+  async session(slot: Slot): Promise<SessionInfo | null> {
+    const request = JSON.stringify(checkSlot(slot));
+    return this.#ask<SessionInfo | null>((core) => core.session(request));
   }
 
   async shutdown(options: { readonly timeoutMs?: number } = {}): Promise<void> {
@@ -126,8 +145,8 @@ class AgentHandle implements Agent {
       const { callId, overlap } = checkCall(context);
       const checked = checkSlot(context);
       if (isInside(this.#calls, { ...checked, sessionId }, context?.signal)) throw reentrant("call");
-      const head = JSON.stringify({ ...checked, ...(callId === undefined ? {} : { callId }), overlap, tag });
-      const request = encoder.encode(`${head.slice(0, -1)},"input":${inputText(input)}}`);
+      checkInput(input);
+      const request = encoder.encode(jsonText({ ...checked, callId, overlap, tag, input }));
       const { instance, core } = this.#core();
       this.#calls.set(tag, call);
       call.begin(instance, () => core.call(request));
@@ -135,6 +154,14 @@ class AgentHandle implements Agent {
       call.refuse(error as LockgateError);
     }
     return call;
+  }
+
+  /** Changes a session by hand: the change has its place in the queue when this returns. */
+  async #change<T>(what: string, slot: Slot, rest: object, begin: (core: CoreAgent, request: string) => CoreTask): Promise<T> {
+    const checked = checkSlot(slot);
+    if (isInside(this.#calls, { sessionId: this.#checked.defaultSessionId, ...checked })) throw reentrant(what);
+    const request = jsonText({ ...rest, ...checked });
+    return this.#ask<T>((core) => begin(core, request));
   }
 
   async #ask<T>(begin: (core: CoreAgent) => CoreTask): Promise<T> {

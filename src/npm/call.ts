@@ -3,7 +3,7 @@
 import type { CoreCall } from "./core.js";
 import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import type { CoreError } from "./errors.js";
-import { inputText } from "./options.js";
+import { checkInput, jsonText } from "./options.js";
 import type { AgentEvent, Attributes, Call, Input, Reply, Slot } from "./types.js";
 import type { Instance } from "./wasm.js";
 
@@ -79,7 +79,8 @@ export class CallHandle implements Call {
 
   stop(message?: Input): void {
     const says = message === undefined ? [] : Array.isArray(message) ? message : [message];
-    const text = inputText(says as Input);
+    checkInput(says as Input);
+    const text = jsonText(says);
     this.#whileOpen((core) => core.stop(text));
   }
 

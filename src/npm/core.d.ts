@@ -42,6 +42,11 @@ export interface CoreAgent extends CoreObject {
   state(slot: string): CoreTask;
   history(request: string): CoreTask;
   deleteSession(slot: string): CoreTask;
+  clearContext(slot: string): CoreTask;
+  renameSession(request: string): CoreTask;
+  putState(request: string): CoreTask;
+  append(request: string): CoreTask;
+  session(slot: string): CoreTask;
   listSessions(request: string): CoreTask;
 }
 

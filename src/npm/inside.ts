@@ -33,7 +33,7 @@ export function within<T>(inside: Inside, signal: AbortSignal, work: () => T): T
 }
 
 /** Whether a call on this slot would wait for a tool that waits for it. */
-export function isInside(agent: object, slot: { readonly sessionId?: string; readonly userId: string | null }, signal?: AbortSignal): boolean {
+export function isInside(agent: object, slot: { readonly sessionId?: string | undefined; readonly userId: string | null }, signal?: AbortSignal): boolean {
   const known = [now, signal === undefined ? undefined : bySignal.get(signal), following()?.getStore()];
   return known.some((inside) => inside?.agent === agent && inside.sessionId === slot.sessionId && inside.userId === slot.userId);
 }

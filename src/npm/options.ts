@@ -90,17 +90,21 @@ export function checkId(name: string, id: unknown): asserts id is string {
   if (/\p{Surrogate}/u.test(id)) throw badId(`${name} has half a character`, `${name} is well-formed text`);
 }
 
-/** What a caller says, as JSON text, or INPUT_INVALID. */
-export function inputText(input: Input): string {
+/** Refuses what cannot be an input; the rest is for Rust to see. */
+export function checkInput(input: Input): void {
   const hint = "say text, a message { content }, or a list of messages";
   if (typeof input !== "string" && (typeof input !== "object" || input === null)) {
     throw new LockgateError("INPUT_INVALID", `the input is ${describe(input)}`, { hint });
   }
+}
+
+/** A caller's value as JSON text, or INPUT_INVALID. */
+export function jsonText(value: object | string): string {
   try {
-    return JSON.stringify(input);
+    return JSON.stringify(value);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint, cause });
+    throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint: "use plain data without cycles", cause });
   }
 }
 

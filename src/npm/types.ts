@@ -148,6 +148,17 @@ export interface Agent extends AsyncDisposable {
   interrupt(slot: Slot, message?: Input): Promise<boolean>;
   /** Of a session that is not there: a fresh state, version 0, not stored. */
   getAgentState(slot: Slot): Promise<AgentState>;
+  /** Refused with SUPERSEDED if the session has moved on from `state.revision`. */
+  putAgentState(slot: Slot, state: AgentState): Promise<void>;
+  /** Empties the context; the log keeps what was said. */
+  clearContext(slot: Slot): Promise<void>;
+  /** Puts messages into the log and the context without asking the model. */
+  append(
+    slot: Slot,
+    messages: readonly (Omit<InputMsg, "role"> & { readonly role: "user" | "assistant" })[],
+  ): Promise<readonly Msg[]>;
+  session(slot: Slot): Promise<SessionInfo | null>;
+  renameSession(slot: Slot, title: string): Promise<void>;
   /** A user's sessions, newest first; `after` is the cursor of the last one seen, `limit` 100 by default. */
   listSessions(
     userId: string | null,

@@ -132,6 +132,20 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// An entry that somebody put there by hand, still without messages.
+    pub fn put(name: &EntryRef, parent: Option<EntryRef>) -> Entry {
+        Entry {
+            id: name.id.clone(),
+            parent,
+            kind: EntryKind::Put,
+            call_id: String::new(),
+            messages: Vec::new(),
+            changes: Vec::new(),
+            outcome: None,
+            rest: Object::new(),
+        }
+    }
+
     /// Reads a stored entry.
     pub fn from_json(value: &Value) -> Read<Entry> {
         const KNOWN: &[&str] =

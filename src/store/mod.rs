@@ -4,6 +4,7 @@ pub mod entry;
 mod finish;
 pub mod head;
 pub mod id;
+pub mod info;
 pub mod key;
 pub mod memory;
 mod records;

@@ -81,52 +81,27 @@ pub struct Turn {
     pub facts: Facts,
 }
 
-/// A session's line in a list.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SessionInfo {
-    /// Where the next page begins.
-    pub cursor: String,
-    /// Which.
-    pub session_id: String,
-    /// Whose; null is the anonymous user.
-    pub user_id: Option<String>,
-    /// What it is called.
-    pub title: String,
-    /// The last thing said.
-    pub summary: String,
-    /// Messages in its log.
-    pub messages: u64,
-    /// RFC 3339.
-    pub updated_at: String,
-    /// RFC 3339.
-    pub created_at: String,
-    /// Whether a call runs now.
-    pub running: bool,
-    /// Whether a person must answer first.
-    pub asking: bool,
-    /// Other branches.
-    pub branches: u64,
+/// A change of a session by hand.
+#[derive(Clone, Debug, Default)]
+pub struct Alteration {
+    /// What becomes of the context.
+    pub context: Context,
+    /// The AgentState fields after it, if they change.
+    pub facts: Option<Facts>,
+    /// What the session is called after it, if that changes.
+    pub title: Option<String>,
 }
 
-impl SessionInfo {
-    /// Reads a line of a list; its cursor is its key.
-    pub fn from_json(value: &Value) -> Read<SessionInfo> {
-        let fields = Fields::of(value)?;
-        Ok(SessionInfo {
-            cursor: String::new(),
-            session_id: fields.required("sessionId", json::text)?,
-            user_id: fields.optional("userId", json::text)?,
-            title: fields.or_default("title", json::text)?,
-            summary: fields.or_default("summary", json::text)?,
-            messages: fields.or_default("messages", json::count)?,
-            updated_at: fields.or_default("updatedAt", json::text)?,
-            created_at: fields.or_default("createdAt", json::text)?,
-            running: false,
-            asking: fields.or_default("asking", json::boolean)?,
-            branches: fields.or_default("branches", json::count)?,
-        })
-    }
+/// What a change by hand does to the context.
+#[derive(Clone, Debug, Default)]
+pub enum Context {
+    /// Nothing.
+    #[default]
+    Kept,
+    /// These messages follow.
+    Grown(Vec<Rc<Message>>),
+    /// These messages are all of it; what was there stays in the log.
+    Replaced(Vec<Rc<Message>>),
 }
 
 /// What a batch would make of a session, to be taken over once it is committed.
@@ -232,6 +207,39 @@ impl Session {
         self.put_entry(&mut batch, &entry, parent, turn);
         head.next += 1;
         head.card.branches += 1;
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        Change { batch, head }
+    }
+
+    /// Changing by hand: what is said goes into an entry of its own, so that other writers see that the leaf has moved.
+    pub fn altering(&self, alteration: &Alteration, entry_id: String, mint: Mint<'_>) -> Change {
+        let mut head =
+            self.head.clone().unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
+        let mut batch = self.batch(&head, mint);
+        let entry = EntryRef { seq: head.next, id: entry_id };
+        if let Context::Grown(messages) | Context::Replaced(messages) = &alteration.context {
+            let record =
+                Entry { messages: messages.clone(), ..Entry::put(&entry, head.leaf.clone()) };
+            batch.put.push((self.keys.entry(&entry), json::to_bytes(&record)));
+            if matches!(alteration.context, Context::Replaced(_)) {
+                head.view.clear();
+                head.anchor = None;
+            }
+            let view = head.view.clone();
+            head.append(entry, messages.len());
+            if messages.is_empty() {
+                head.view = view;
+            }
+        }
+        head.facts = alteration.facts.clone().unwrap_or(head.facts);
+        let first = match &alteration.context {
+            Context::Grown(messages) | Context::Replaced(messages) => messages.first(),
+            Context::Kept => None,
+        };
+        let begun =
+            first.filter(|_| head.card.title.is_empty()).map(|message| line(&message.text()));
+        head.card.title = alteration.title.clone().or(begun).unwrap_or(head.card.title);
+        self.put_index(&mut head, &mut batch, mint);
         batch.put.push((self.keys.head(), json::to_bytes(&head)));
         Change { batch, head }
     }

@@ -16,9 +16,11 @@ use crate::slot::Slot;
 use crate::state::FORMAT;
 use crate::store::entry::{Entry, EntryKind, EntryRef};
 use crate::store::head::{Head, HeadRecord, Piece};
+use crate::store::id;
+use crate::store::info::SessionInfo;
 use crate::store::key::{self, SlotKeys};
 use crate::store::records::{Landing, Records, read};
-use crate::store::session::{Change, Input, Session, SessionInfo};
+use crate::store::session::{Alteration, Change, Input, Session};
 use crate::store::view::{self, Entries};
 
 /// How often a commit that meets another's is tried.
@@ -88,6 +90,22 @@ impl Sessions {
             session.take(change);
         }
         Ok(landed)
+    }
+
+    /// Changes a session by hand. `false`: it has moved on; load it again.
+    pub async fn alter(&self, session: &mut Session, alteration: &Alteration) -> Result<bool> {
+        let entry_id = id::mint(&*self.records.host);
+        let change = self.records.change(|mint| session.altering(alteration, entry_id, mint));
+        let landed = matches!(self.records.commit(&change.batch).await?, Landing::Done);
+        if landed {
+            session.take(change);
+        }
+        Ok(landed)
+    }
+
+    /// The session's line in a list, if it is there.
+    pub async fn info(&self, slot: &Slot) -> Result<Option<SessionInfo>> {
+        Ok(self.load_head(slot).await?.head.as_ref().map(SessionInfo::of))
     }
 
     /// Deletes a session, if there is one.

@@ -11,6 +11,7 @@ use crate::engine::{Builder, CallRequest};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::future::Local;
 use crate::json::{self, Fields, Misread, Read};
 use crate::message::Message;
 use crate::port::{Page, Store};
@@ -103,8 +104,55 @@ impl Agent {
     /// Deletes the session.
     #[wasm_bindgen(js_name = deleteSession)]
     pub fn delete_session(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| done(agent.delete_session(&slot)))
+    }
+
+    /// Empties the session's context.
+    #[wasm_bindgen(js_name = clearContext)]
+    pub fn clear_context(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| done(agent.clear_context(&slot)))
+    }
+
+    /// Calls the session something else; `request` is a slot and `title`.
+    #[wasm_bindgen(js_name = renameSession)]
+    pub fn rename_session(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            let title = request.get("title").and_then(Value::as_str).unwrap_or_default();
+            done(agent.rename_session(&slot, title.to_owned()))
+        })
+    }
+
+    /// Puts a state; `request` is a slot and `state`.
+    #[wasm_bindgen(js_name = putState)]
+    pub fn put_state(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            match agent.put_state(&slot, request.get("state").unwrap_or(&Value::Null)) {
+                Ok(putting) => done(putting),
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            }
+        })
+    }
+
+    /// Appends messages; `request` is a slot and `messages`. Answers with them as they are stored.
+    pub fn append(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            let read = |value: &Value| json::list(value, Message::from_caller);
+            let messages =
+                Fields::of(&request).and_then(|fields| fields.required("messages", read));
+            match messages.map_err(bad_input) {
+                Ok(messages) => {
+                    let appended = agent.append(&slot, messages);
+                    Box::pin(async move { appended.await.map(|messages| text(&messages)) })
+                }
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            }
+        })
+    }
+
+    /// The session's line in a list, or null.
+    pub fn session(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
-            Box::pin(async move { agent.delete_session(&slot).await.map(|()| "null".to_owned()) })
+            Box::pin(async move { agent.session(&slot).await.map(|info| text(&info)) })
         })
     }
 
@@ -132,7 +180,12 @@ impl Agent {
     }
 }
 
-type Answer = crate::future::Local<'static, Result<String>>;
+type Answer = Local<'static, Result<String>>;
+
+/// A change that has nothing to tell but that it is done.
+fn done(change: Local<'static, Result<()>>) -> Answer {
+    Box::pin(async move { change.await.map(|()| "null".to_owned()) })
+}
 
 impl Agent {
     /// Begins a task about one slot; the rest of the request is the task's to read.

@@ -12,7 +12,7 @@ use lockgate::json::to_value;
 use lockgate::message::*;
 use lockgate::slot::Slot;
 use lockgate::state::*;
-use lockgate::store::session::SessionInfo;
+use lockgate::store::info::SessionInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 

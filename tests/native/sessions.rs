@@ -345,3 +345,76 @@ fn a_hanging_store_is_a_timeout() {
     host.pass(10_000.0);
     assert_eq!(block_on(call.finish()).unwrap_err().error.kind(), ErrorKind::StoreTimeout);
 }
+
+#[test]
+fn clearing_the_context_keeps_the_log_and_other_sessions() {
+    let agent = agent(answers(4));
+    for session in ["s1", "s2"] {
+        ask(&agent, session, "hello").unwrap();
+    }
+    block_on(agent.clear_context(&slot("s1"))).unwrap();
+    assert!(block_on(agent.state(&slot("s1"))).unwrap().context.is_empty());
+    assert_eq!(block_on(agent.state(&slot("s2"))).unwrap().context.len(), 2);
+    ask(&agent, "s1", "again").unwrap();
+    assert_eq!(block_on(agent.state(&slot("s1"))).unwrap().context.len(), 2);
+    assert_eq!(told(&agent, "s1").len(), 4);
+    block_on(agent.clear_context(&slot("nobody"))).unwrap();
+    assert!(block_on(agent.session(&slot("nobody"))).unwrap().is_none());
+}
+
+#[test]
+fn a_state_is_put_only_on_the_revision_it_was_read_at() {
+    let agent = agent(answers(2));
+    ask(&agent, "s1", "hello").unwrap();
+    let read = json!(block_on(agent.state(&slot("s1"))).unwrap());
+    let mut changed = read.clone();
+    changed["tasks_context"] =
+        json!({ "tasks": [{ "id": "t", "subject": "do it", "state": "pending" }] });
+    changed["context"].as_array_mut().unwrap().pop();
+    block_on(agent.put_state(&slot("s1"), &changed).unwrap()).unwrap();
+    let state = block_on(agent.state(&slot("s1"))).unwrap();
+    assert_eq!((state.context.len(), state.facts.tasks_context.tasks.len()), (1, 1));
+    assert_eq!(
+        told(&agent, "s1").len(),
+        2 + 1,
+        "the log keeps the old messages before the new ones"
+    );
+    let stale = block_on(agent.put_state(&slot("s1"), &read).unwrap()).unwrap_err();
+    assert_eq!(stale.kind(), ErrorKind::Superseded);
+    assert_eq!(
+        agent.put_state(&slot("s1"), &json!({ "context": 5 })).err().unwrap().kind(),
+        ErrorKind::InputInvalid
+    );
+}
+
+#[test]
+fn appended_messages_are_in_the_next_request() {
+    let model = answers(1);
+    let agent = agent(Rc::clone(&model) as _);
+    let appended = block_on(agent.append(&slot("s1"), said("by the way"))).unwrap();
+    assert!(!appended[0].id.is_empty());
+    ask(&agent, "s1", "hello").unwrap();
+    assert_eq!(model.requests()[0].len(), 2);
+    assert_eq!(block_on(agent.session(&slot("s1"))).unwrap().unwrap().title, "by the way");
+}
+
+#[test]
+fn a_session_can_be_called_something_else() {
+    let agent = agent(answers(1));
+    ask(&agent, "s1", "hello").unwrap();
+    block_on(agent.rename_session(&slot("s1"), "Greetings".into())).unwrap();
+    assert_eq!(block_on(agent.session(&slot("s1"))).unwrap().unwrap().title, "Greetings");
+    let missing = block_on(agent.rename_session(&slot("nobody"), "x".into())).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NoSuchSession);
+}
+
+#[test]
+fn a_change_takes_its_place_in_the_queue_when_it_is_asked_for() {
+    let agent = agent(answers(1));
+    let cleared = agent.append(&slot("s1"), said("first"));
+    let mut call = begin(&agent, "s1", "second");
+    assert!(poll_once(&mut Box::pin(call.finish())).is_pending());
+    block_on(cleared).unwrap();
+    block_on(call.finish()).unwrap();
+    assert_eq!(told(&agent, "s1"), ["user: first", "user: second", "assistant: answer 0"]);
+}
