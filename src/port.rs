@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::future::Local;
 use crate::message::{Block, Delta, Message};
 use crate::slot::Slot;
+use crate::state::Facts;
 
 /// Keeps records under keys, and changes them all at once or not at all.
 ///
@@ -202,6 +203,16 @@ pub struct ToolRun<'a> {
     pub tool_call_id: &'a str,
     /// What it is given.
     pub input: &'a Value,
+    /// What it may ask of the engine.
+    pub desk: &'a dyn Desk,
+}
+
+/// What tools of ours ask of the engine: the state of the call that runs them.
+pub trait Desk {
+    /// The AgentState fields as they are now.
+    fn facts(&self) -> Facts;
+    /// Changes them; they are saved with the call.
+    fn change(&self, change: &mut dyn FnMut(&mut Facts));
 }
 
 /// Time and chance: the only doors to both.

@@ -3,6 +3,7 @@
 //! The order is that of the design: gate, lock, load and recover, a call seen before, accept, the loop (in `turn.rs`),
 //! commit; then the lock and the gate are let go of, and only then does the caller hear that it was saved.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use crate::engine::Inner;
@@ -116,6 +117,7 @@ impl Driver {
             tag: self.tag,
             outbox: &self.outbox,
             cancel: &self.cancel,
+            facts: RefCell::new(session.facts()),
         };
         let spoken = turn.speak(&mut session, input).await;
         self.commit(session, spoken).await

@@ -3,6 +3,7 @@
 //! One [`Agent`] serves many sessions. It is immutable and holds no conversation that the store does not have.
 
 mod alter;
+mod ask;
 mod cache;
 mod call;
 mod cancel;
@@ -12,6 +13,7 @@ mod options;
 mod outbox;
 mod outcome;
 mod turn;
+mod work;
 
 pub use cache::{Bounds, Cache};
 pub use call::{Call, CallRequest, Overlap};
@@ -72,7 +74,8 @@ impl Agent {
         tools: Registry,
     ) -> Agent {
         let sessions =
-            Sessions::new(&options.name, store, Rc::clone(&host), options.timeouts.store);
+            Sessions::new(&options.name, store, Rc::clone(&host), options.timeouts.store)
+                .with_template(options.fresh_facts());
         let cache = RefCell::new(Cache::new(options.cache));
         Agent(Rc::new(Inner {
             options,

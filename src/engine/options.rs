@@ -13,7 +13,9 @@ use crate::error::Result;
 use crate::policy::retry::Retries;
 use crate::port::{Host, Lock, Model, Shared, Store, Tool};
 use crate::slot;
+use crate::state::{Facts, ToolContext};
 use crate::tool::Registry;
+use crate::tool::group::{ResetTools, ToolGroup};
 
 /// Deadlines, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,10 @@ pub struct Options {
     pub default_session_id: Option<String>,
     /// Whether a call must name its user.
     pub require_user_id: bool,
+    /// Groups of tools that sessions have on or off.
+    pub tool_groups: Vec<ToolGroup>,
+    /// Whether the model may switch groups itself.
+    pub meta_tool: bool,
     /// Deadlines.
     pub timeouts: Timeouts,
     /// Asking a model again.
@@ -74,11 +80,23 @@ impl Options {
             overlap: Overlap::Queue,
             default_session_id: None,
             require_user_id: false,
+            tool_groups: Vec::new(),
+            meta_tool: false,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             cache: Bounds::default(),
             generate: Value::Object(Map::new()),
         }
+    }
+}
+
+impl Options {
+    /// What a fresh session begins with.
+    pub fn fresh_facts(&self) -> Facts {
+        let active = self.tool_groups.iter().filter(|group| group.active);
+        let activated_groups = active.map(|group| group.name.clone()).collect();
+        let tool_context = ToolContext { activated_groups, ..ToolContext::default() };
+        Facts { tool_context, ..Facts::default() }
     }
 }
 
@@ -160,7 +178,12 @@ impl Builder {
                 Error::new(ErrorKind::Options, message).hint("use a store with compareAndSet")
             );
         }
-        let tools = Registry::new(self.tools)?;
+        let groups: Rc<[ToolGroup]> = self.options.tool_groups.clone().into();
+        let mut tools = self.tools;
+        if self.options.meta_tool {
+            tools.push(Rc::new(ResetTools::new(Rc::clone(&groups))));
+        }
+        let tools = Registry::new(tools, groups)?;
         Ok(Agent::assemble(self.options, model, store, host, self.lock, tools))
     }
 }

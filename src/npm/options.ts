@@ -20,7 +20,7 @@ export interface Checked {
 }
 
 const PLAIN = [
-  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "maxIterations", "overlap", "queueLimit",
+  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "toolGroups", "metaTool", "maxIterations", "overlap", "queueLimit",
   "cache", "timeouts", "retries", "generate",
 ] as const satisfies readonly (keyof AgentOptions)[];
 const PORTS = ["model", "tools", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];

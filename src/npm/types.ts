@@ -91,6 +91,10 @@ export interface AgentOptions {
   readonly description?: string;
   readonly model: Model;
   readonly tools?: readonly Tool[];
+  /** Tools that sessions have on or off together; a tool in no group is always on. */
+  readonly toolGroups?: readonly ToolGroup[];
+  /** Adds the tool `reset_equipped_tools`, with which the model switches groups of scope "model". Default false. */
+  readonly metaTool?: boolean;
   /** Default: IndexedDB in a page or worker; elsewhere memory, until the process ends. */
   readonly store?: Store;
   /** The session of a call that names none. Unset: such a call is refused with ID_INVALID; there is no hidden default. */
@@ -393,6 +397,16 @@ export interface ToolConfig<I, S extends Schema = Schema> {
 export interface Tool {
   readonly name: string;
   readonly [opaque]: "tool";
+}
+
+export interface ToolGroup {
+  readonly name: string;
+  readonly description: string;
+  readonly tools: readonly string[];
+  /** Whether a fresh session has it on. Default true. */
+  readonly active?: boolean;
+  /** Who may switch it. Default "model". */
+  readonly scope?: "model" | "host";
 }
 
 export type PermissionMode = "default" | "accept_edits" | "explore" | "bypass" | "dont_ask";

@@ -34,6 +34,8 @@ pub struct Session {
     pub bytes: usize,
     /// What of the context somebody outside may already have.
     pub lineage: Rc<Lineage>,
+    /// What a session that is not stored begins with.
+    pub template: Rc<Facts>,
 }
 
 /// An accepted input, as it is stored until its call has ended.
@@ -114,7 +116,12 @@ pub struct Change {
 
 impl Session {
     /// A session that is not stored; `revision` is that of a tombstone.
-    pub fn absent(slot: &Slot, keys: SlotKeys, revision: Option<String>) -> Session {
+    pub fn absent(
+        slot: &Slot,
+        keys: SlotKeys,
+        revision: Option<String>,
+        template: Rc<Facts>,
+    ) -> Session {
         Session {
             slot: slot.clone(),
             keys,
@@ -123,6 +130,7 @@ impl Session {
             context: Vec::new(),
             bytes: 0,
             lineage: Rc::default(),
+            template,
         }
     }
 
@@ -133,12 +141,14 @@ impl Session {
 
     /// The AgentState fields.
     pub fn facts(&self) -> Facts {
-        self.head.as_ref().map(|head| head.facts.clone()).unwrap_or_default()
+        self.head.as_ref().map_or_else(|| (*self.template).clone(), |head| head.facts.clone())
     }
 
     /// The session as callers see it.
     pub fn state(&self) -> AgentState {
-        let Some(head) = &self.head else { return AgentState::fresh(&self.slot) };
+        let Some(head) = &self.head else {
+            return AgentState { facts: self.facts(), ..AgentState::fresh(&self.slot) };
+        };
         AgentState {
             format: head.format,
             version: self.version(),
@@ -153,8 +163,7 @@ impl Session {
     ///
     /// A new turn takes the anchor here, where the head still is what it was before the question.
     pub fn accepting(&self, input: &Input, mint: Mint<'_>) -> Change {
-        let mut head =
-            self.head.clone().unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
+        let mut head = self.head_or_fresh(mint);
         head.anchor =
             Some(Anchor { leaf: head.leaf.clone(), view: head.view.clone(), facts: None });
         let mut batch = self.batch(&head, mint);
@@ -213,8 +222,7 @@ impl Session {
 
     /// Changing by hand: what is said goes into an entry of its own, so that other writers see that the leaf has moved.
     pub fn altering(&self, alteration: &Alteration, entry_id: String, mint: Mint<'_>) -> Change {
-        let mut head =
-            self.head.clone().unwrap_or_else(|| Head::fresh(&self.slot, mint.epoch(), &mint.at()));
+        let mut head = self.head_or_fresh(mint);
         let mut batch = self.batch(&head, mint);
         let entry = EntryRef { seq: head.next, id: entry_id };
         if let Context::Grown(messages) | Context::Replaced(messages) = &alteration.context {
@@ -253,6 +261,12 @@ impl Session {
             .put
             .push((self.keys.head(), json::to_bytes(&Head::tombstone(&head.epoch, &mint.at()))));
         batch
+    }
+
+    fn head_or_fresh(&self, mint: Mint<'_>) -> Head {
+        let fresh =
+            || Head { facts: self.facts(), ..Head::fresh(&self.slot, mint.epoch(), &mint.at()) };
+        self.head.clone().unwrap_or_else(fresh)
     }
 
     /// A batch that expects the head as it was read.

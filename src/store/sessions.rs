@@ -13,7 +13,7 @@ use crate::json;
 use crate::message::Message;
 use crate::port::{Host, Page, Record, Store};
 use crate::slot::Slot;
-use crate::state::FORMAT;
+use crate::state::{FORMAT, Facts};
 use crate::store::entry::{Entry, EntryKind, EntryRef};
 use crate::store::head::{Head, HeadRecord, Piece};
 use crate::store::id;
@@ -30,12 +30,27 @@ pub(super) const ATTEMPTS: u32 = 5;
 pub struct Sessions {
     agent: String,
     pub(super) records: Records,
+    template: Rc<Facts>,
 }
 
 impl Sessions {
     /// The sessions of the agent of this name.
     pub fn new(agent: &str, store: Rc<dyn Store>, host: Rc<dyn Host>, timeout_ms: u64) -> Sessions {
-        Sessions { agent: agent.to_owned(), records: Records { store, host, timeout_ms } }
+        Sessions {
+            agent: agent.to_owned(),
+            records: Records { store, host, timeout_ms },
+            template: Rc::default(),
+        }
+    }
+
+    /// What a session that is not stored begins with.
+    pub fn with_template(mut self, template: Facts) -> Sessions {
+        self.template = Rc::new(template);
+        self
+    }
+
+    fn absent(&self, slot: &Slot, keys: SlotKeys, revision: Option<String>) -> Session {
+        Session::absent(slot, keys, revision, Rc::clone(&self.template))
     }
 
     /// The keys of a slot.
@@ -49,7 +64,7 @@ impl Sessions {
         for _ in 0..ATTEMPTS {
             let keys = self.keys(slot);
             let Some(record) = self.records.get(keys.head()).await? else {
-                return Ok(Session::absent(slot, keys, None));
+                return Ok(self.absent(slot, keys, None));
             };
             let known = match known.take() {
                 Some(session) if session.revision.as_ref() == Some(&record.revision) => {
@@ -58,12 +73,12 @@ impl Sessions {
                 other => other,
             };
             let HeadRecord::Live(head) = read_head(slot, &record)? else {
-                return Ok(Session::absent(slot, keys, Some(record.revision)));
+                return Ok(self.absent(slot, keys, Some(record.revision)));
             };
             // An entry that is missing may have been moved away by a newer head: read that.
             if let Some(context) = self.context(&keys, &head, known).await? {
                 let bytes = context.iter().map(|message| message.weight()).sum();
-                let absent = Session::absent(slot, keys, Some(record.revision));
+                let absent = self.absent(slot, keys, Some(record.revision));
                 return Ok(Session { head: Some(*head), context, bytes, ..absent });
             }
         }
@@ -177,10 +192,10 @@ impl Sessions {
     pub(super) async fn load_head(&self, slot: &Slot) -> Result<Session> {
         let keys = self.keys(slot);
         let Some(record) = self.records.get(keys.head()).await? else {
-            return Ok(Session::absent(slot, keys, None));
+            return Ok(self.absent(slot, keys, None));
         };
         let revision = Some(record.revision.clone());
-        let session = Session::absent(slot, keys, revision);
+        let session = self.absent(slot, keys, revision);
         match read_head(slot, &record)? {
             HeadRecord::Live(head) => Ok(Session { head: Some(*head), ..session }),
             HeadRecord::Tombstone => Ok(session),

@@ -1,5 +1,6 @@
 //! The tools of an agent, in the order they were given: prompt caches depend on it.
 
+pub mod group;
 pub mod schema;
 
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::port::{Tool, ToolSpec};
+use crate::tool::group::ToolGroup;
 use crate::tool::schema::Schema;
 
 /// A tool and what it takes.
@@ -36,13 +38,13 @@ impl Entry {
 #[derive(Default)]
 pub struct Registry {
     entries: Vec<Entry>,
-    specs: Vec<Rc<ToolSpec>>,
+    groups: Rc<[ToolGroup]>,
 }
 
 impl Registry {
     /// The tools; two of one name are refused, and so are a name that no provider takes and a schema that is none.
-    pub fn new(tools: Vec<Rc<dyn Tool>>) -> Result<Registry> {
-        let mut registry = Registry::default();
+    pub fn new(tools: Vec<Rc<dyn Tool>>, groups: Rc<[ToolGroup]>) -> Result<Registry> {
+        let mut registry = Registry { entries: Vec::new(), groups };
         for tool in tools {
             let spec = Rc::clone(tool.spec());
             let name = &spec.name;
@@ -58,15 +60,25 @@ impl Registry {
                 let hint = error.hint_text().unwrap_or("write JSON Schema");
                 wrong(format!("the schema of tool \"{name}\": {}", error.message())).hint(hint)
             })?;
-            registry.specs.push(Rc::clone(&spec));
             registry.entries.push(Entry { tool, schema });
+        }
+        let mut named = registry.groups.iter().flat_map(|group| &group.tools);
+        if let Some(unknown) = named.find(|name| registry.find(name).is_none()) {
+            let hint = "a group names tools of this agent";
+            return Err(wrong(format!("there is no tool named \"{unknown}\"")).hint(hint));
         }
         Ok(registry)
     }
 
-    /// What a model is told of them.
-    pub fn specs(&self) -> &[Rc<ToolSpec>] {
-        &self.specs
+    /// What a model is told of them, where these groups are on. A tool in no group is always on.
+    pub fn visible(&self, active: &[String]) -> Vec<Rc<ToolSpec>> {
+        let specs = self.entries.iter().map(|entry| entry.tool.spec());
+        let visible = specs.filter(|spec| {
+            let mut of_tool =
+                self.groups.iter().filter(|group| group.tools.contains(&spec.name)).peekable();
+            of_tool.peek().is_none() || of_tool.any(|group| active.contains(&group.name))
+        });
+        visible.cloned().collect()
     }
 
     /// The tool of this name.

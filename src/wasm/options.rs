@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::json::{self, Fields, Misread, Read};
 use crate::policy::retry::Retries;
 use crate::port::{Capabilities, Shared, ToolSpec};
+use crate::tool::group::{Scope, ToolGroup};
 
 /// Reads the options, or says which of them is wrong.
 pub(super) fn read(value: &Value) -> Result<Options> {
@@ -62,6 +63,8 @@ fn options(value: &Value) -> Read<Options> {
             .optional("queueLimit", json::count)?
             .map_or(defaults.queue_limit, |n| n as usize),
         overlap: fields.optional("overlap", overlap)?.unwrap_or(defaults.overlap),
+        tool_groups: fields.or_default("toolGroups", |value| json::list(value, group))?,
+        meta_tool: fields.or_default("metaTool", json::boolean)?,
         default_session_id: fields.optional("defaultSessionId", json::text)?,
         require_user_id: fields.or_default("requireUserId", json::boolean)?,
         timeouts: fields.optional("timeouts", timeouts)?.unwrap_or(defaults.timeouts),
@@ -72,6 +75,25 @@ fn options(value: &Value) -> Read<Options> {
             .map_or(defaults.generate, Value::Object),
         name: defaults.name,
     })
+}
+
+fn group(value: &Value) -> Read<ToolGroup> {
+    let fields = Fields::of(value)?;
+    Ok(ToolGroup {
+        name: fields.required("name", json::text)?,
+        description: fields.required("description", json::text)?,
+        tools: fields.required("tools", json::texts)?,
+        active: fields.optional("active", json::boolean)?.unwrap_or(true),
+        scope: fields.optional("scope", scope)?.unwrap_or(Scope::Model),
+    })
+}
+
+fn scope(value: &Value) -> Read<Scope> {
+    match value.as_str() {
+        Some("model") => Ok(Scope::Model),
+        Some("host") => Ok(Scope::Host),
+        _ => Err(Misread::new("model or host")),
+    }
 }
 
 fn timeouts(value: &Value) -> Read<Timeouts> {

@@ -14,10 +14,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("event", &["error", "message", "slot", "state"]),
     ("run", &["event", "json", "message"]),
     ("policy", &["error", "message"]),
-    ("port", &["error", "future", "message", "slot"]),
+    ("port", &["error", "future", "message", "slot", "state"]),
     ("model", &["error", "future", "message", "port"]),
     ("store", &["error", "event", "future", "json", "message", "port", "slot", "state", "store"]),
-    ("tool", &["error", "json", "port", "tool"]),
+    ("tool", &["error", "future", "json", "message", "port", "state", "tool"]),
     (
         "engine",
         &[
@@ -29,7 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "wasm",
         &[
             "engine", "error", "event", "future", "json", "message", "policy", "port", "slot",
-            "store", "wasm",
+            "store", "tool", "wasm",
         ],
     ),
 ];

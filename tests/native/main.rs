@@ -15,6 +15,7 @@ mod contract;
 mod ending;
 mod engine;
 mod gate;
+mod groups;
 mod key;
 mod message;
 mod run;

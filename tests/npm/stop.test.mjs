@@ -2,16 +2,19 @@
 import { story } from "./project.mjs";
 
 story(
-  "leaving the loop stops the call, and what was said is kept when it is left",
-  async ({ createAgent, endless, lines, assert }) => {
+  "leaving the loop stops the call, and what was said is saved when it is left",
+  async ({ createAgent, endless, mapStore, lines, assert }) => {
     const { model } = endless();
-    const agent = await createAgent({ name: "helper", model });
+    const agent = await createAgent({ name: "helper", model, store: mapStore() });
     const call = agent.stream("tell me", { sessionId: "s" });
+    let saved = false;
+    call.result.then(() => (saved = true));
     let heard = "";
     for await (const event of call) {
       if (event.type === "text-delta") heard += event.delta;
       if (heard === "once upon a time") break;
     }
+    assert.ok(saved, "the loop was left before the answer was saved");
     const said = ["user: tell me", "assistant: once upon a time"];
     assert.deepEqual(lines(await agent.history({ sessionId: "s" })), said);
     const reply = await call.result;

@@ -1,0 +1,137 @@
+//! Running tools: side by side where they may, within their deadline, and whatever goes wrong is a result.
+
+use std::future::Future;
+
+use crate::engine::Inner;
+use crate::engine::turn::Turn;
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::event::Event;
+use crate::future::{Either, Local, join_all, race};
+use crate::message::{Block, ResultState, ToolResult, ToolUse};
+use crate::port::{Desk, ToolRun};
+use crate::slot::Slot;
+use crate::state::Facts;
+
+impl Turn<'_> {
+    /// Runs tools: neighbours that may run side by side do so, results are in the order of the calls.
+    pub(super) async fn run_tools(&self, calls: &[ToolUse]) -> (Vec<ToolResult>, bool) {
+        let mut results = Vec::new();
+        let mut rest = calls;
+        while let Some(first) = rest.first() {
+            let is_parallel = |call: &&ToolUse| {
+                self.agent.tools.find(&call.name).is_none_or(|entry| entry.tool.spec().parallel)
+            };
+            let n_together = rest.iter().take_while(is_parallel).count().max(1);
+            let (together, later) =
+                rest.split_at_checked(n_together).unwrap_or((std::slice::from_ref(first), &[]));
+            let running =
+                together.iter().map(|call| Box::pin(self.run_tool(call)) as Local<'_, _>).collect();
+            results.extend(join_all(running).await.into_iter().flatten());
+            rest = later;
+            if self.cancel.cause().is_some() {
+                return (results, true);
+            }
+        }
+        (results, false)
+    }
+
+    /// Runs one tool; `None` if the call was stopped meanwhile.
+    async fn run_tool(&self, call: &ToolUse) -> Option<ToolResult> {
+        let (tool_call_id, name) = (call.id.clone(), call.name.clone());
+        self.outbox
+            .push(Event::ToolStart { tool_call_id: tool_call_id.clone(), name: name.clone() });
+        let running = Running::new(self.agent, (self.slot.clone(), name.clone()));
+        let outcome = match race(self.cancel.asked(), self.execute(call)).await {
+            Either::First(()) => None,
+            Either::Second(result) => Some(result),
+        };
+        drop(running);
+        let (state, output) = match &outcome {
+            Some(result) => (result.state, result.output.clone()),
+            None => (ResultState::Interrupted, Vec::new()),
+        };
+        self.outbox.push(Event::ToolEnd { tool_call_id, name, state, output });
+        outcome
+    }
+
+    /// Whatever goes wrong in a tool is a result that the model can read.
+    async fn execute(&self, call: &ToolUse) -> ToolResult {
+        let tools = &self.agent.tools;
+        let visible = tools.visible(&self.facts.borrow().tool_context.activated_groups);
+        let known = visible.iter().any(|spec| spec.name == call.name);
+        let Some(entry) = tools.find(&call.name).filter(|_| known) else {
+            let names: Vec<_> = visible.iter().map(|spec| spec.name.as_str()).collect();
+            let off = if tools.find(&call.name).is_some() {
+                "is not on in this session"
+            } else {
+                "does not exist"
+            };
+            let text =
+                format!("The tool \"{}\" {off}. The tools are: {}.", call.name, names.join(", "));
+            return ToolResult::new(call, ResultState::Error, text);
+        };
+        let tool = &entry.tool;
+        let input = match entry.check(&call.input) {
+            Ok(input) => input,
+            Err(problems) => return ToolResult::new(call, ResultState::Error, problems),
+        };
+        let ms = tool.spec().timeout_ms.unwrap_or(self.agent.options.timeouts.tool);
+        let run = ToolRun {
+            slot: self.slot,
+            tag: self.tag,
+            tool_call_id: &call.id,
+            input: &input,
+            desk: self,
+        };
+        match within(ms, tool.call(run), self.agent.host.sleep(ms)).await {
+            Ok(output) => ToolResult { output, ..ToolResult::new(call, ResultState::Success, "") },
+            Err(error) => ToolResult::new(call, ResultState::Error, error.message()),
+        }
+    }
+}
+
+/// What tools of ours may see and change of the session: this call's own state.
+impl Desk for Turn<'_> {
+    fn facts(&self) -> Facts {
+        self.facts.borrow().clone()
+    }
+
+    fn change(&self, change: &mut dyn FnMut(&mut Facts)) {
+        change(&mut self.facts.borrow_mut());
+    }
+}
+
+/// A tool that runs, told to those who wait behind it; also a call that is dropped takes it back.
+struct Running<'a>(&'a Inner, (Slot, String));
+
+impl<'a> Running<'a> {
+    fn new(agent: &'a Inner, tool: (Slot, String)) -> Running<'a> {
+        agent.running_tools.borrow_mut().push(tool.clone());
+        Running(agent, tool)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut tools = self.0.running_tools.borrow_mut();
+        if let Some(index) = tools.iter().position(|tool| *tool == self.1) {
+            tools.swap_remove(index);
+        }
+    }
+}
+
+async fn within(
+    ms: u64,
+    work: Local<'_, Result<Vec<Block>>>,
+    limit: impl Future<Output = ()>,
+) -> Result<Vec<Block>> {
+    match race(work, limit).await {
+        Either::First(done) => done,
+        Either::Second(()) => Err(Error::new(
+            ErrorKind::Timeout,
+            format!("The tool did not finish within {ms} ms and was stopped."),
+        )),
+    }
+}

@@ -1,0 +1,98 @@
+//! Groups of tools that a session has on or off, and the tool with which a model changes that itself.
+
+use std::rc::Rc;
+
+use serde_json::json;
+
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::future::Local;
+use crate::message::Block;
+use crate::port::{Tool, ToolRun, ToolSpec};
+
+/// Some tools that go on and off together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolGroup {
+    /// Its name.
+    pub name: String,
+    /// What its tools are good for.
+    pub description: String,
+    /// The tools, by name.
+    pub tools: Vec<String>,
+    /// Whether a fresh session has it on.
+    pub active: bool,
+    /// Who may switch it.
+    pub scope: Scope,
+}
+
+/// Who may switch a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The model too.
+    Model,
+    /// Only the host.
+    Host,
+}
+
+/// `reset_equipped_tools`: the model says which groups it wants on; the list is the whole set.
+pub struct ResetTools {
+    spec: Rc<ToolSpec>,
+    groups: Rc<[ToolGroup]>,
+}
+
+impl ResetTools {
+    /// The tool for these groups.
+    pub fn new(groups: Rc<[ToolGroup]>) -> ResetTools {
+        let of_model = groups.iter().filter(|group| group.scope == Scope::Model);
+        let names: Vec<_> = of_model.clone().map(|group| group.name.clone()).collect();
+        let lines: Vec<_> =
+            of_model.map(|group| format!("- {}: {}", group.name, group.description)).collect();
+        let what = "Chooses which groups of tools are on. The list is the whole set: groups that are not in it go off.";
+        let spec = ToolSpec {
+            name: "reset_equipped_tools".to_owned(),
+            description: format!("{what}\n{}", lines.join("\n")),
+            input_schema: json!({
+                "type": "object",
+                "properties": {
+                    "to_activate": { "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true },
+                },
+                "required": ["to_activate"],
+            }),
+            parallel: false,
+            timeout_ms: None,
+        };
+        ResetTools { spec: Rc::new(spec), groups }
+    }
+
+    fn reset(&self, run: ToolRun<'_>) -> Result<Vec<Block>> {
+        let wanted =
+            run.input.get("to_activate").and_then(|it| it.as_array()).cloned().unwrap_or_default();
+        let wanted: Vec<String> =
+            wanted.iter().filter_map(|it| it.as_str()).map(str::to_owned).collect();
+        let switchable = self.groups.iter().filter(|group| group.scope == Scope::Model);
+        if let Some(other) =
+            wanted.iter().find(|name| !switchable.clone().any(|group| group.name == **name))
+        {
+            let message = format!("There is no group \"{other}\" that you may switch.");
+            return Err(Error::new(ErrorKind::InputInvalid, message));
+        }
+        run.desk.change(&mut |facts| {
+            let active = &mut facts.tool_context.activated_groups;
+            active.retain(|name| !switchable.clone().any(|group| group.name == *name));
+            active.extend(wanted.iter().cloned());
+        });
+        let active = run.desk.facts().tool_context.activated_groups.join(", ");
+        Ok(vec![Block::text(format!("The groups that are on now: {active}."))])
+    }
+}
+
+impl Tool for ResetTools {
+    fn spec(&self) -> &Rc<ToolSpec> {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
+        Box::pin(std::future::ready(self.reset(run)))
+    }
+}
