@@ -101,12 +101,13 @@ pub fn text(value: &Value) -> Read<String> {
     value.as_str().map(str::to_owned).ok_or_else(|| Misread::new("a string"))
 }
 
-/// A whole number that is not negative. Some writers send `3.0`.
+/// A whole number that is not negative; `3.0` is one.
 #[inline(never)]
 pub fn count(value: &Value) -> Read<u64> {
-    let float = value.as_f64().filter(|number| *number >= 0.0 && *number < 9.0e15);
+    let float =
+        value.as_f64().filter(|number| *number >= 0.0 && *number < 9.0e15 && number.fract() == 0.0);
     let whole = value.as_u64().or_else(|| float.map(|number| number as u64));
-    whole.ok_or_else(|| Misread::new("a number that is not negative"))
+    whole.ok_or_else(|| Misread::new("a whole number that is not negative"))
 }
 
 /// A number.

@@ -152,15 +152,17 @@ impl Driver {
         if ahead > 0 {
             self.outbox.push(Event::Queued { ahead });
         }
-        if let Either::Second(()) =
+        // There is always a timer while it waits: an edge worker would take a request without one for hung.
+        let mut warned = false;
+        while let Either::Second(()) =
             race(ticket.admitted(), self.agent.host.sleep(LONG_WAIT_MS)).await
         {
-            for tool in self.agent.running_tools.borrow().iter().filter(|it| it.0 == self.slot) {
-                let message =
-                    format!("this call waits behind the tool \"{}\" of another call", tool.1);
+            let tools = self.agent.running_tools.borrow();
+            for (_, tool) in tools.iter().filter(|it| it.0 == self.slot && !warned) {
+                let message = format!("this call waits behind the tool \"{tool}\" of another call");
                 self.outbox.push(Event::Warning { code: "waiting".to_owned(), message });
             }
-            ticket.admitted().await;
+            warned = true;
         }
         self.held = self.agent.hold(&self.slot).await?;
         Ok(())

@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::future::{Either, Local, join_all, race};
 use crate::message::{Block, ResultState, ToolResult, ToolUse};
 use crate::port::{Desk, ToolRun};
+use crate::run::STOPPED_CALL;
 use crate::slot::Slot;
 use crate::state::Facts;
 
@@ -50,7 +51,7 @@ impl Turn<'_> {
         drop(running);
         let (state, output) = match &outcome {
             Some(result) => (result.state, result.output.clone()),
-            None => (ResultState::Interrupted, Vec::new()),
+            None => (ResultState::Interrupted, vec![Block::text(STOPPED_CALL)]),
         };
         self.outbox.push(Event::ToolEnd { tool_call_id, name, state, output });
         outcome

@@ -175,7 +175,7 @@ impl Block {
         let fields = Fields::of(value)?;
         match fields.required("type", json::text)?.as_str() {
             "text" => Ok(Block::Text {
-                text: fields.or_default("text", json::text)?,
+                text: fields.required("text", json::text)?,
                 provider: fields.optional("provider", json::any)?,
                 rest: fields.rest(&["type", "text", "provider"]),
             }),

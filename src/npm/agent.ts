@@ -197,6 +197,9 @@ function ownUser(context: Slot | undefined): { userId?: string | null } {
 
 /** A page of a list; members that are undefined are left out. */
 function checkPage(page: Record<string, unknown>): Record<string, unknown> {
+  if (typeof page !== "object" || page === null) {
+    throw new LockgateError("INPUT_INVALID", "the page is not an object", { hint: "leave it out for the first page" });
+  }
   const { limit } = page as { limit?: unknown };
   if (limit !== undefined && !(Number.isInteger(limit) && (limit as number) > 0)) {
     throw new LockgateError("INPUT_INVALID", "limit is not a whole number from 1 on", { hint: "leave it out for the default" });

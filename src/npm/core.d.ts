@@ -3,9 +3,17 @@
 /** A fresh, independent instance; `initSync` must come first. */
 export function instantiate(): Core;
 
+/** What an instance is served with. None of it may run anybody's code before it returns. */
+export interface Serves {
+  wake(task: number): void;
+  report(place: string): void;
+  setTimer(then: () => void, ms: number): unknown;
+  clearTimer(timer: unknown): void;
+}
+
 export interface Core {
   initSync(options: { module: WebAssembly.Module }): unknown;
-  install(wake: (task: number) => void, report: (place: string) => void): void;
+  install(instance: Serves): void;
   /** Only in the build for tests. */
   trap?(): void;
   readonly Agent: new (plain: string, ports: unknown) => CoreAgent;

@@ -9,6 +9,7 @@ import { Mirrors } from "./mirror.js";
 import { pump } from "./pump.js";
 import type { Deltas } from "./pump.js";
 import { validated } from "./schema.js";
+import { wellFormed } from "./text.js";
 import { toBlocks } from "./tool.js";
 import type { Batch, ModelRequest, Msg, Store, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
@@ -33,7 +34,20 @@ export function portsOf(
     model: modelPort(instance, parts.model),
     store: storePort(instance, parts.store),
     tools: parts.tools.map((tool) => toolPort(instance, calls, tool)),
-    lock: parts.lock,
+    lock: lockPort(instance, parts.lock),
+  };
+}
+
+/** A lock that a dead instance lets go of: the next one wants it. */
+function lockPort(instance: Instance, lock: Lock): Lock {
+  return (name) => {
+    const held = lock(name);
+    const forget = instance.onCrash(() => held.release());
+    const release = (): void => {
+      forget();
+      held.release();
+    };
+    return { ready: instance.promise(() => held.ready), release };
   };
 }
 
@@ -47,8 +61,12 @@ function modelPort(instance: Instance, model: ModelKind): unknown {
       const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
       const request: ModelRequest = { system, tools, generate, get messages() { return messages(); } };
       const deltas = pump((options) => model.generate(request, options));
+      const forget = instance.onCrash(deltas.cancel);
       return {
-        cancel: deltas.cancel,
+        cancel() {
+          forget();
+          deltas.cancel();
+        },
         next() {
           const batch = deltas.next();
           return typeof batch === "string" ? batch : instance.promise(() => batch);
@@ -74,6 +92,8 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
   return {
     run(tag: number, toolCallId: string, input: unknown) {
       const controller = new AbortController();
+      const stop = (): void => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError")));
+      const forget = instance.onCrash(stop);
       const run = async (): Promise<string> => {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
@@ -81,11 +101,11 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
         const context = contextOf(call, toolCallId, controller.signal);
         const checked = await validated(tool.schema, input);
         const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
-        return JSON.stringify(toBlocks(await within(inside, controller.signal, () => tool.execute(checked, context))));
+        return wellFormed(JSON.stringify(toBlocks(await within(inside, controller.signal, () => tool.execute(checked, context)))));
       };
       return {
-        output: instance.promise(run),
-        cancel: () => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError"))),
+        output: instance.promise(() => run().finally(forget)),
+        cancel: stop,
       };
     },
   };

@@ -10,7 +10,7 @@ export function customModel(options: {
   readonly contextWindow?: number;
   generate(request: ModelRequest, options: { signal: AbortSignal }): AsyncIterable<ModelDelta>;
 }): Model {
-  const { id, generate } = options;
+  const { id, generate } = options ?? {};
   if (typeof id !== "string" || id === "" || typeof generate !== "function") {
     throw new LockgateError("OPTIONS", "a custom model needs an id and a generate function", {
       hint: "customModel({ id, async *generate(request) { yield { type: 'text', text: '…' } } })",

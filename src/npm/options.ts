@@ -3,6 +3,7 @@
 import { LockgateError } from "./errors.js";
 import { modelKind, storeKind, toolKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
+import { wellFormed } from "./text.js";
 import type { AgentOptions, CallOptions, Input, Slot, Store } from "./types.js";
 
 /** The options of an agent, apart: what is plain, and what is not. */
@@ -19,32 +20,53 @@ export interface Checked {
   readonly ownStore: boolean;
 }
 
-const PLAIN = [
-  "name", "systemPrompt", "description", "defaultSessionId", "requireUserId", "toolGroups", "metaTool", "maxIterations", "overlap", "queueLimit",
-  "cache", "timeouts", "retries", "generate",
-] as const satisfies readonly (keyof AgentOptions)[];
+/** What kind of value an option takes; `names` are the members of an object of numbers. */
+type Kind = "text" | "flag" | "number" | "list" | "object" | { readonly names: readonly string[] };
+
+const PLAIN = {
+  name: "text",
+  systemPrompt: "text",
+  description: "text",
+  defaultSessionId: "text",
+  requireUserId: "flag",
+  toolGroups: "list",
+  metaTool: "flag",
+  maxIterations: "number",
+  overlap: "text",
+  queueLimit: "number",
+  cache: { names: ["sessions", "bytes"] },
+  timeouts: { names: ["model", "tool", "store", "lock"] },
+  retries: { names: ["attempts", "initialMs", "maxMs"] },
+  generate: "object",
+} as const satisfies Partial<Record<keyof AgentOptions, Kind>>;
 const PORTS = ["model", "tools", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
-type Unlisted = Exclude<keyof AgentOptions, (typeof PLAIN)[number] | (typeof PORTS)[number]>;
+type Unlisted = Exclude<keyof AgentOptions, keyof typeof PLAIN | (typeof PORTS)[number]>;
 const everyOptionIsListed: [Unlisted] extends [never] ? true : never = true;
-const KNOWN: readonly string[] = everyOptionIsListed ? [...PLAIN, ...PORTS] : [];
+const KNOWN: readonly string[] = everyOptionIsListed ? [...Object.keys(PLAIN), ...PORTS] : [];
 
 /** The options of `createAgent`, or OPTIONS. */
 export function checkOptions(options: AgentOptions, defaultStore: () => Store): Checked {
   if (typeof options !== "object" || options === null) throw wrong("createAgent takes an object of options", "createAgent({ name, model })");
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.includes(name)) throw wrong(`there is no option ${JSON.stringify(name)}`, nearest(name, KNOWN));
+  checkNames("option", options, KNOWN);
+  if (options.name === undefined) throw wrong("name is missing", 'give the agent a name: createAgent({ name: "helper", … })');
+  for (const [name, kind] of Object.entries(PLAIN)) checkKind(name, options[name as keyof typeof PLAIN], kind);
+  checkKind("crossTab", options.crossTab, "flag");
+  for (const name of ["name", "defaultSessionId"] as const) {
+    const text = options[name];
+    if (text === "" || (text !== undefined && /\p{Surrogate}/u.test(text))) throw wrong(`${name} is empty or has half a character`, `give ${name} some well-formed text`);
   }
-  if (typeof options.name !== "string") throw wrong("name is missing", 'give the agent a name: createAgent({ name: "helper", … })');
   const model = modelKind(options.model);
   if (model === undefined) {
     const what = options.model === undefined ? "model is missing" : "model is not a model";
     throw wrong(what, "use demoModel() to begin with, or customModel({ … }) for your own");
   }
   const tools = checkTools(options.tools);
-  const store = checkStore(options.store ?? defaultStore());
+  const store = checkStore(options.store === undefined ? defaultStore() : options.store);
   const indexedDb = storeKind(store)?.indexedDb;
   const plain: Record<string, unknown> = {};
-  for (const name of PLAIN) if (options[name] !== undefined) plain[name] = options[name];
+  for (const name of Object.keys(PLAIN) as (keyof typeof PLAIN)[]) {
+    if (options[name] !== undefined) plain[name] = options[name];
+  }
   plain["store"] = { capabilities: store.capabilities, ...(indexedDb === undefined ? {} : { indexedDb }) };
   plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
     name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -64,7 +86,7 @@ function checkTools(tools: unknown): readonly ToolKind[] {
 
 function checkStore(store: unknown): Store {
   const { get, list, commit, capabilities } = (store ?? {}) as Partial<Store>;
-  const isStore = [get, list, commit].every((method) => typeof method === "function") && typeof capabilities === "object";
+  const isStore = [get, list, commit].every((method) => typeof method === "function") && typeof capabilities === "object" && capabilities !== null;
   if (!isStore) throw wrong("store is not a store", "use memoryStore() or indexedDbStore(), or write get, list, commit and capabilities");
   return store as Store;
 }
@@ -101,7 +123,7 @@ export function checkInput(input: Input): void {
 /** A caller's value as JSON text, or INPUT_INVALID. */
 export function jsonText(value: object | string): string {
   try {
-    return JSON.stringify(value);
+    return wellFormed(JSON.stringify(value));
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint: "use plain data without cycles", cause });
@@ -112,7 +134,7 @@ export function jsonText(value: object | string): string {
 export function checkCall(context: (Slot & CallOptions) | undefined): CallOptions {
   const { signal, callId, attributes, overlap } = context ?? ({} as CallOptions);
   if (callId !== undefined) checkId("callId", callId);
-  if (signal !== undefined && !(typeof signal === "object" && "aborted" in signal)) {
+  if (signal !== undefined && !(typeof signal === "object" && signal !== null && "aborted" in signal)) {
     throw new LockgateError("INPUT_INVALID", "signal is not an AbortSignal", { hint: "use new AbortController().signal" });
   }
   return { signal, callId, ...(overlap === undefined ? {} : { overlap }), ...(attributes === undefined ? {} : { attributes }) };
@@ -125,6 +147,31 @@ function json(plain: Record<string, unknown>): string {
     throw wrong("the options are not plain data", "only model, tools and store may hold functions", cause);
   }
 }
+
+/** Refuses names that are not known, with the one that may have been meant. */
+function checkNames(what: string, value: object, known: readonly string[]): void {
+  for (const name of Object.keys(value)) {
+    if (!known.includes(name)) throw wrong(`there is no ${what} ${JSON.stringify(name)}`, nearest(name, known));
+  }
+}
+
+function checkKind(name: string, value: unknown, kind: Kind): void {
+  if (value === undefined) return;
+  const fits = {
+    text: () => typeof value === "string",
+    flag: () => typeof value === "boolean",
+    number: () => Number.isFinite(value),
+    list: () => Array.isArray(value),
+    object: () => typeof value === "object" && value !== null && !Array.isArray(value),
+  };
+  const expected = typeof kind === "string" ? kind : "object";
+  if (!fits[expected]()) throw wrong(`${name} is ${describe(value)}`, `${name} takes ${WORDS[expected]}`);
+  if (typeof kind === "string") return;
+  checkNames(`member of ${name}`, value as object, kind.names);
+  for (const [member, number] of Object.entries(value as object)) checkKind(`${name}.${member}`, number, "number");
+}
+
+const WORDS = { text: "text", flag: "true or false", number: "a number", list: "a list", object: "an object" };
 
 function describe(value: unknown): string {
   if (value === null || value === undefined) return String(value);

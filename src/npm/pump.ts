@@ -1,5 +1,6 @@
 // Pumps an async iterable of deltas into a buffer that Rust drains whole.
 
+import { wellFormed } from "./text.js";
 import type { ModelDelta } from "./types.js";
 
 /** Deltas that may wait unread before the pump pauses. */
@@ -28,6 +29,7 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     },
   };
   const buffer: ModelDelta[] = [];
+  const half = new Half();
   let over = false;
   let failure: { readonly error: unknown } | undefined;
   let told: (() => void) | undefined;
@@ -41,7 +43,7 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     await null;
     for await (const delta of begin(options)) {
       if (stopped) return;
-      buffer.push(delta);
+      buffer.push(half.join(delta));
       tell();
       if (buffer.length >= FULL) await new Promise<void>((resolve) => (drained = resolve));
     }
@@ -56,7 +58,7 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     });
   const take = (): string | undefined => {
     if (buffer.length > 0) {
-      const batch = JSON.stringify(buffer);
+      const batch = wellFormed(JSON.stringify(buffer));
       buffer.length = 0;
       drained?.();
       return batch;
@@ -84,4 +86,19 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
       });
     },
   };
+}
+
+/** Half a character at the end of a delta waits for the other half at the beginning of the next. */
+class Half {
+  #type = "";
+  #waits = "";
+
+  join(delta: ModelDelta): ModelDelta {
+    if (typeof delta !== "object" || delta === null) return delta;
+    if ((delta.type !== "text" && delta.type !== "thinking") || typeof delta.text !== "string") return delta;
+    const text = (delta.type === this.#type ? this.#waits : "") + delta.text;
+    const cut = /[\ud800-\udbff]$/.test(text) ? text.length - 1 : text.length;
+    [this.#type, this.#waits] = [delta.type, text.slice(cut)];
+    return { ...delta, text: text.slice(0, cut) };
+  }
 }

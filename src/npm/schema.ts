@@ -13,8 +13,16 @@ export function jsonSchema(schema: Schema, what: string): JsonSchema {
       hint: "use Zod 4.2, Valibot 1.2, ArkType 2.1 or later, or write plain JSON Schema",
     });
   }
-  const converted = (convert as (options: { target: string }) => unknown)({ target: "draft-2020-12" });
-  return plain(converted, what);
+  try {
+    return plain((convert as (options: { target: string }) => unknown)({ target: "draft-2020-12" }), what);
+  } catch (cause) {
+    if (LockgateError.isInstance(cause)) throw cause;
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new LockgateError("OPTIONS", `the schema of ${what} cannot be turned into JSON Schema: ${why}`, {
+      hint: "leave out what JSON Schema cannot say, or write plain JSON Schema",
+      cause,
+    });
+  }
 }
 
 function plain(schema: unknown, what: string): JsonSchema {

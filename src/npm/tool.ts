@@ -9,10 +9,16 @@ import type { Block, InferSchema, JsonSchema, StandardSchema, Tool, ToolConfig, 
 export function tool<S extends StandardSchema<any, any>>(config: ToolConfig<InferSchema<S>, S>): Tool;
 export function tool<I = Record<string, unknown>>(config: ToolConfig<I, JsonSchema>): Tool;
 export function tool(config: ToolConfig<any>): Tool {
-  const { name, description, inputSchema, execute, parallel = true, timeoutMs } = config;
+  const { name, description, inputSchema, execute, parallel = true, timeoutMs } = config ?? ({} as ToolConfig<any>);
   if (typeof name !== "string" || typeof description !== "string" || typeof execute !== "function") {
     throw new LockgateError("OPTIONS", "a tool needs a name, a description and an execute function", {
       hint: "tool({ name, description, inputSchema, execute(input, context) { … } })",
+    });
+  }
+  const isTimeout = timeoutMs === undefined || (Number.isInteger(timeoutMs) && timeoutMs > 0);
+  if (typeof parallel !== "boolean" || !isTimeout) {
+    throw new LockgateError("OPTIONS", `parallel or timeoutMs of tool "${name}" cannot be`, {
+      hint: "parallel is true or false, timeoutMs a whole number from 1 on",
     });
   }
   return marked<Tool>(

@@ -59,20 +59,38 @@ export class Instance {
   alive = true;
   readonly core: Core;
   readonly #open = new Map<number, Pollable>();
+  readonly #woken = new Set<number>();
+  readonly #sleepers = new Map<number, () => void>();
   readonly #objects = new Set<CoreObject>();
-  readonly #ready = new Set<number>();
-  #scheduled = false;
+  readonly #cleanups = new Set<() => void>();
   #place = "";
 
   constructor(module: WebAssembly.Module) {
     this.core = instantiate();
     this.core.initSync({ module });
-    this.core.install(
-      (task) => this.wake(task),
-      (place) => {
+    const timers = new Map<unknown, () => void>();
+    this.core.install({
+      wake: (task) => this.wake(task),
+      report: (place) => {
         this.#place = place;
       },
-    );
+      setTimer: (then, ms) => {
+        const timer = setTimeout(then, ms);
+        timers.set(timer, this.onCrash(() => clearTimeout(timer)));
+        return timer;
+      },
+      clearTimer: (timer) => {
+        clearTimeout(timer as ReturnType<typeof setTimeout>);
+        timers.get(timer)?.();
+        timers.delete(timer);
+      },
+    });
+  }
+
+  /** Does something if this instance crashes; the answer takes that back. */
+  onCrash(cleanup: () => void): () => void {
+    this.#cleanups.add(cleanup);
+    return () => void this.#cleanups.delete(cleanup);
   }
 
   /** Every way into the wasm leads through here. */
@@ -97,10 +115,10 @@ export class Instance {
     if (this.#objects.delete(object) && this.alive) this.enter(() => object.free());
   }
 
-  /** Polls something to its end: now, and whenever it wakes. */
+  /** Polls something to its end: soon, and whenever it wakes. */
   drive(number: number, pollable: Pollable): void {
     this.#open.set(number, pollable);
-    this.wake(number);
+    void this.#follow(number, pollable);
   }
 
   /** The answer of a task. */
@@ -143,25 +161,27 @@ export class Instance {
 
   /** Takes note that a task can go on. */
   wake(task: number): void {
-    this.#ready.add(task);
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    queueMicrotask(() => this.#pollReady());
+    const resume = this.#sleepers.get(task);
+    this.#sleepers.delete(task);
+    if (resume !== undefined) resume();
+    else if (this.#open.has(task)) this.#woken.add(task);
   }
 
-  #pollReady(): void {
-    this.#scheduled = false;
-    const ready = [...this.#ready];
-    this.#ready.clear();
-    for (const number of ready) {
-      const pollable = this.#open.get(number);
-      if (!pollable || !this.alive) continue;
+  /** Each task goes on in its own chain of promises: an edge worker keeps requests apart by that. */
+  async #follow(number: number, pollable: Pollable): Promise<void> {
+    await null;
+    while (this.alive && this.#open.has(number)) {
+      this.#woken.delete(number);
       try {
         if (pollable.poll()) this.#open.delete(number);
       } catch (error) {
         this.#crash(error);
+        return;
       }
+      if (this.#woken.has(number)) await null;
+      else if (this.#open.has(number)) await new Promise<void>((resolve) => this.#sleepers.set(number, resolve));
     }
+    this.#woken.delete(number);
   }
 
   /** Rejects everything that is open, and is never used again. */
@@ -178,6 +198,8 @@ export class Instance {
     const open = [...this.#open.values()];
     this.#open.clear();
     for (const pollable of open) pollable.crashed(error);
+    for (const cleanup of this.#cleanups) cleanup();
+    this.#cleanups.clear();
     return error;
   }
 }

@@ -29,7 +29,9 @@ const BLANK_NOTE: &str = "Your last answer had no visible text. Please answer th
 const CUT_CALL: &str = "This call was not run: the answer that asked for it was cut off at the token limit. \
                         Ask again with shorter arguments.";
 const LIMIT_CALL: &str = "This call was not run: the limit of steps for this turn is reached.";
-const STOPPED_CALL: &str = "This call was stopped before it had a result. It may have run in part.";
+/// What a call that was stopped has for a result.
+pub const STOPPED_CALL: &str =
+    "This call was stopped before it had a result. It may have run in part.";
 
 /// What the driver is to do next; it must handle every case.
 #[derive(Clone, Debug, PartialEq)]

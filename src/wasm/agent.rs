@@ -282,5 +282,7 @@ fn bad_input(misread: Misread) -> Error {
 }
 
 fn bad_page(misread: Misread) -> Error {
-    misread.into_error(ErrorKind::InputInvalid, "the page")
+    misread
+        .into_error(ErrorKind::InputInvalid, "the page")
+        .hint("a page has a cursor as text and a limit as a number")
 }

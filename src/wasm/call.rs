@@ -91,7 +91,11 @@ impl Call {
     pub fn stop(&self, says: &str) -> std::result::Result<(), JsValue> {
         let says: Value = serde_json::from_str(says).unwrap_or_default();
         let says = json::list(&says, Message::from_input).map_err(|misread| {
-            to_js(&misread.into_error(ErrorKind::InputInvalid, "the message"))
+            to_js(
+                &misread
+                    .into_error(ErrorKind::InputInvalid, "the message")
+                    .hint("say text, a message { content }, or a list of messages"),
+            )
         })?;
         self.cancel.ask(Cause::Stopped(says));
         Ok(())

@@ -66,10 +66,9 @@ pub(super) fn to_js(error: &Error) -> JsValue {
 
 /// The words in whatever was thrown: nobody promises that it is an `Error`.
 fn message_of(value: &JsValue) -> String {
-    if let Some(text) = value.as_string() {
-        return text;
-    }
-    let message = member(value, "message").and_then(|message| message.as_string());
+    let thrown = value.as_string();
+    let message =
+        thrown.or_else(|| member(value, "message").and_then(|message| message.as_string()));
     message
         .filter(|text| !text.is_empty())
         .unwrap_or_else(|| "something without a message was thrown".into())

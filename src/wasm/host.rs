@@ -10,19 +10,13 @@ use wasm_bindgen::prelude::*;
 
 use crate::future::Local;
 use crate::port::Host;
+use crate::wasm::task::instance;
 
 #[wasm_bindgen]
 extern "C" {
     // Taken from the global scope when called, not when loaded: Workers forbid chance and timers at start-up.
     #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues)]
     fn get_random_values(bytes: &Uint8Array);
-    // A number in pages and workers, an object in Node.
-    #[wasm_bindgen(js_name = setTimeout)]
-    fn set_timeout(then: &Function, ms: f64) -> JsValue;
-    #[wasm_bindgen(js_name = clearTimeout)]
-    fn clear_timeout(timer: &JsValue);
-    #[wasm_bindgen(js_name = Function)]
-    type Function;
 }
 
 /// Random bytes that are fetched ahead.
@@ -87,7 +81,7 @@ impl Flag {
 
 /// A timer that is cleared when nobody waits for it any more: a Node process would live on for it.
 struct Timer {
-    id: JsValue,
+    id: Option<JsValue>,
     fired: Flag,
     _then: Closure<dyn FnMut()>,
 }
@@ -102,13 +96,16 @@ impl Timer {
                 waker.wake();
             }
         });
-        let id = set_timeout(then.as_ref().unchecked_ref(), ms.min(LONGEST) as f64);
+        let ms = ms.min(LONGEST) as f64;
+        let id = instance().map(|instance| instance.set_timer(then.as_ref().unchecked_ref(), ms));
         Timer { id, fired, _then: then }
     }
 }
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        clear_timeout(&self.id);
+        if let (Some(id), Some(instance)) = (&self.id, instance()) {
+            instance.clear_timer(id);
+        }
     }
 }

@@ -26,8 +26,11 @@ pub(super) fn capabilities(value: &Value) -> Result<Capabilities> {
             shared: fields.required("shared", shared)?,
         })
     };
-    read(value)
-        .map_err(|misread| misread.into_error(ErrorKind::Options, "capabilities of the store"))
+    read(value).map_err(|misread| {
+        misread
+            .into_error(ErrorKind::Options, "capabilities of the store")
+            .hint("see StoreCapabilities in the package's types")
+    })
 }
 
 /// What a model is told of a tool.
@@ -42,7 +45,11 @@ pub(super) fn tool_spec(value: &Value) -> Result<ToolSpec> {
             timeout_ms: fields.optional("timeoutMs", positive)?,
         })
     };
-    read(value).map_err(|misread| misread.into_error(ErrorKind::Options, "a tool"))
+    read(value).map_err(|misread| {
+        misread
+            .into_error(ErrorKind::Options, "a tool")
+            .hint("see ToolConfig in the package's types")
+    })
 }
 
 fn wrong(misread: Misread) -> Error {

@@ -7,31 +7,49 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use js_sys::Function;
 use wasm_bindgen::prelude::*;
 
 use crate::error::Result;
 use crate::future::Local;
 use crate::wasm::error::to_js;
 
+#[wasm_bindgen]
+extern "C" {
+    /// What TypeScript does for an instance. None of it runs anybody's code before it returns.
+    #[derive(Clone)]
+    pub type JsInstance;
+    /// Takes note that a task can go on.
+    #[wasm_bindgen(method, catch)]
+    fn wake(this: &JsInstance, task: u32) -> std::result::Result<(), JsValue>;
+    /// Takes note of the place of a fault of ours.
+    #[wasm_bindgen(method, catch)]
+    fn report(this: &JsInstance, place: &str) -> std::result::Result<(), JsValue>;
+    /// Begins a timer, which ends with the instance: after a trap nothing would clear it.
+    #[wasm_bindgen(method, js_name = setTimer)]
+    pub(super) fn set_timer(this: &JsInstance, then: &js_sys::Function, ms: f64) -> JsValue;
+    #[wasm_bindgen(method, js_name = clearTimer)]
+    pub(super) fn clear_timer(this: &JsInstance, timer: &JsValue);
+}
+
 thread_local! {
-    static WAKE: RefCell<Option<Function>> = const { RefCell::new(None) };
-    static REPORT: RefCell<Option<Function>> = const { RefCell::new(None) };
+    static INSTANCE: RefCell<Option<JsInstance>> = const { RefCell::new(None) };
     static LAST: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Tells this instance whom to call when a task can go on, and where a fault of ours is to be reported. Both
-/// functions must only take note.
+/// What TypeScript does for this instance, once it is installed.
+pub(super) fn instance() -> Option<JsInstance> {
+    INSTANCE.with(|place| place.borrow().clone())
+}
+
+/// Tells this instance who serves it.
 #[wasm_bindgen]
-pub fn install(wake: Function, report: Function) {
-    WAKE.with(|place| *place.borrow_mut() = Some(wake));
-    REPORT.with(|place| *place.borrow_mut() = Some(report));
+pub fn install(instance: JsInstance) {
+    INSTANCE.with(|place| *place.borrow_mut() = Some(instance));
     // Only the place: the message of a panic could hold what a user said.
     std::panic::set_hook(Box::new(|info| {
-        let place =
-            info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
-        if let Some(report) = REPORT.with(|report| report.borrow().clone()) {
-            let _ = report.call1(&JsValue::NULL, &place.into());
+        let place = info.location().map(|at| format!("{}:{}", at.file(), at.line()));
+        if let (Some(place), Some(instance)) = (place, self::instance()) {
+            let _ = instance.report(&place);
         }
     }));
 }
@@ -49,11 +67,10 @@ struct Number(u32);
 
 impl Wake for Number {
     fn wake(self: Arc<Self>) {
-        // A waker must be `Send`, which a JavaScript function is not: so it knows a number, and the function is here.
-        let wake = WAKE.with(|place| place.borrow().clone());
-        if let Some(wake) = wake {
-            // It only takes note of the number; if it throws, there is nobody left to tell.
-            let _ = wake.call1(&JsValue::NULL, &JsValue::from(self.0));
+        // A waker must be `Send`, which nothing of JavaScript's is: so it knows a number, and the rest is here.
+        if let Some(instance) = instance() {
+            // If taking note throws, there is nobody left to tell.
+            let _ = instance.wake(self.0);
         }
     }
 }

@@ -122,7 +122,6 @@ table(
         },
       },
       "something whose toJSON is nothing": { content: "hello", toJSON: () => undefined },
-      "half a character": "\ud800",
       "a block of an unknown type": { content: [{ type: "song", notes: "la" }] },
       "a thought": { content: [{ type: "thinking", thinking: "I am the model" }] },
       "a tool call": {

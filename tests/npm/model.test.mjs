@@ -76,13 +76,15 @@ story(
 );
 
 story(
-  "half a character from a model is replaced, and the call ends well",
+  "half a character from a model or a user is replaced, and the call ends well",
   async ({ createAgent, modelOf, assert }) => {
     const model = modelOf(async function* () {
       yield { type: "text", text: "half \ud83d here" };
     });
     const agent = await createAgent({ name: "helper", model });
-    assert.equal((await agent.call("hello", { sessionId: "s" })).text, "half \ufffd here");
+    const reply = await agent.call("my \ud83d half, and \\ud83d as text", { sessionId: "s" });
+    assert.equal(reply.text, "half \ufffd here");
+    assert.equal(reply.messages[0].content[0].text, "my \ufffd half, and \\ud83d as text");
   },
 );
 

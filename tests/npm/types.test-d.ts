@@ -34,6 +34,7 @@ declare function holds<T extends true>(): void;
 declare const model: AgentOptions["model"];
 declare const agent: Agent;
 declare const event: AgentEvent;
+declare const result: BlockOf<"tool_result">;
 declare const place: StandardSchema<
   { city: string; days?: string },
   { city: string; days: number }
@@ -138,10 +139,7 @@ agent.call(5, { sessionId: "s" });
 // @ts-expect-error only users speak here
 agent.call({ role: "assistant", content: "I" }, { sessionId: "s" });
 // @ts-expect-error a caller does not say what a tool answered
-agent.call(
-  { content: [{ type: "tool_result", id: "1", name: "x", output: [], state: "success" }] },
-  { sessionId: "s" },
-);
+agent.call({ content: [result] }, { sessionId: "s" });
 // @ts-expect-error it is sessionId
 agent.call("hello", { session: "s" });
 // @ts-expect-error an id is text

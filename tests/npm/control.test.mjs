@@ -1,0 +1,189 @@
+// Sessions in the hands of their host, with the packed package: interrupt, shut down, change by hand, and no waiting for oneself.
+import { story } from "./project.mjs";
+
+story(
+  "a tool that calls its own session is told so at once, however it does it",
+  async ({ createAgent, tool, memoryStore, customModel, assert }) => {
+    let agent;
+    const codes = {};
+    const note = (name, promise) => promise.then(() => (codes[name] = "ran"), (error) => (codes[name] = error.code));
+    const self = tool({
+      name: "self",
+      description: "calls its own session",
+      inputSchema: { type: "object" },
+      async execute(_, context) {
+        const own = { sessionId: "s", userId: "alice" };
+        const waits = [note("synchronously", agent.call("again", own)), note("by its context", agent.call("again", context))];
+        waits.push(note("by a copy of its context", agent.call("again", { ...context })));
+        waits.push(note("by changing", agent.clearContext(own)));
+        waits.push(note("by deleting", agent.deleteSession(own)));
+        await new Promise((resolve) => setTimeout(resolve, 1));
+        waits.push(note("later", agent.call("again", own)));
+        waits.push(note("on another session", agent.call("hello", { sessionId: "other", userId: "alice" })));
+        waits.push(note("of another user", agent.call("hello", { sessionId: "s", userId: "bob" })));
+        await Promise.all(waits);
+        return "done";
+      },
+    });
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }) {
+        const asked = messages.at(-1);
+        if (asked.role === "user" && asked.content[0].text === "go") {
+          yield { type: "tool-call", index: 0, name: "self", arguments: "{}" };
+        } else yield { type: "text", text: "hi" };
+      },
+    });
+    agent = await createAgent({ name: "helper", model, tools: [self], store: memoryStore() });
+    await agent.call("go", { sessionId: "s", userId: "alice" });
+    assert.deepEqual(codes, {
+      synchronously: "REENTRANT",
+      "by its context": "REENTRANT",
+      "by a copy of its context": "REENTRANT",
+      "by changing": "REENTRANT",
+      "by deleting": "REENTRANT",
+      later: "REENTRANT",
+      "on another session": "ran",
+      "of another user": "ran",
+    });
+    assert.equal((await agent.call("hello", { sessionId: "s", userId: "alice" })).text, "hi");
+  },
+);
+
+story(
+  "interrupting a session stops its running call, keeps its words, and tells nobody else",
+  async ({ createAgent, customModel, lines, assert }) => {
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }, { signal }) {
+        yield { type: "text", text: "one " };
+        if (messages.length > 1) return;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    const agent = await createAgent({ name: "helper", model });
+    assert.equal(await agent.interrupt({ sessionId: "s" }), false);
+    const call = agent.stream("count", { sessionId: "s" });
+    for await (const event of call) {
+      if (event.type === "text-delta") assert.equal(await agent.interrupt({ sessionId: "s" }, "enough"), true);
+    }
+    assert.equal((await call.result).reason, "interrupted");
+    assert.deepEqual(lines(await agent.history({ sessionId: "s" })), ["user: count", "assistant: one ", "user: enough"]);
+  },
+);
+
+story(
+  "a busy session refuses, or is interrupted, if the call says so",
+  async ({ createAgent, customModel, assert }) => {
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }, { signal }) {
+        yield { type: "text", text: "one " };
+        if (messages.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    const agent = await createAgent({ name: "helper", model });
+    const first = agent.stream("first", { sessionId: "s" });
+    first.detach();
+    for await (const event of first) if (event.type === "text-delta") break;
+    const refused = await agent.call("second", { sessionId: "s", overlap: "reject" }).catch((error) => error);
+    assert.equal(refused.code, "BUSY");
+    const third = await agent.call("third", { sessionId: "s", overlap: "interrupt" });
+    assert.equal((await first.result).reason, "interrupted");
+    assert.equal(third.reason, "stop");
+    const wrong = await agent.call("fourth", { sessionId: "s", overlap: "push" }).catch((error) => error);
+    assert.equal(wrong.code, "INPUT_INVALID");
+  },
+);
+
+story(
+  "a shutdown saves what runs, refuses what is new, and the same question goes on from there",
+  async ({ createAgent, customModel, memoryStore, lines, assert }) => {
+    const store = memoryStore();
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }, { signal }) {
+        yield { type: "text", text: messages.length > 1 ? "two" : "one " };
+        if (messages.length === 1) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    const dying = await createAgent({ name: "helper", model, store });
+    const call = dying.stream("go on", { sessionId: "s" });
+    for await (const event of call) {
+      if (event.type !== "text-delta") continue;
+      const down = dying.shutdown({ timeoutMs: 0 });
+      assert.equal((await dying.call("new", { sessionId: "t" }).catch((error) => error)).code, "SHUTTING_DOWN");
+      const error = await call.result.catch((error) => error);
+      assert.deepEqual([error.code, error.retryable, error.partial.content[0].text], ["SHUTTING_DOWN", true, "one "]);
+      await down;
+      break;
+    }
+    assert.equal((await dying.getAgentState({ sessionId: "s" })).shutdown_interrupted, true);
+    await dying.close();
+    await dying.close();
+    assert.equal((await dying.call("new", { sessionId: "t" }).catch((error) => error)).code, "SHUTTING_DOWN");
+    const next = await createAgent({ name: "helper", model, store });
+    assert.equal((await next.call("go on", { sessionId: "s" })).text, "two");
+    assert.deepEqual(lines(await next.history({ sessionId: "s" })), ["user: go on", "assistant: one ", "assistant: two"]);
+  },
+);
+
+story("draining waits for every call begun before it", async ({ createAgent, demoModel, assert }) => {
+  const agent = await createAgent({ name: "helper", model: demoModel({ delayMs: 1 }) });
+  const ended = [];
+  for (const sessionId of ["a", "b"]) agent.call("hello", { sessionId }).then(() => ended.push(sessionId));
+  await agent.drain();
+  assert.deepEqual(ended.sort(), ["a", "b"]);
+});
+
+story(
+  "a state that was read can be changed and put, once",
+  async ({ createAgent, demoModel, assert }) => {
+    const agent = await createAgent({ name: "helper", model: demoModel() });
+    const slot = { sessionId: "s" };
+    await agent.call("hello", slot);
+    const state = await agent.getAgentState(slot);
+    const task = { id: "t", subject: "water the plants", state: "pending" };
+    await agent.putAgentState(slot, { ...state, tasks_context: { tasks: [task] } });
+    assert.deepEqual((await agent.getAgentState(slot)).tasks_context.tasks, [task]);
+    assert.equal((await agent.putAgentState(slot, state).catch((error) => error)).code, "SUPERSEDED");
+    assert.equal((await agent.putAgentState(slot, {}).catch((error) => error)).code, "INPUT_INVALID");
+    await agent.clearContext(slot);
+    const cleared = await agent.getAgentState(slot);
+    assert.deepEqual([cleared.context, cleared.tasks_context.tasks], [[], [task]]);
+    assert.equal((await agent.history(slot)).length, 2);
+  },
+);
+
+story(
+  "messages can be appended, and sessions renamed and looked up",
+  async ({ createAgent, demoModel, lines, assert }) => {
+    const agent = await createAgent({ name: "helper", model: demoModel() });
+    const slot = { sessionId: "s", userId: "alice" };
+    assert.equal(await agent.session(slot), null);
+    const [first] = await agent.append(slot, [
+      { role: "user", content: "my name is Alice" },
+      { role: "assistant", content: "hello Alice" },
+    ]);
+    assert.equal(typeof first.id, "string");
+    assert.deepEqual(lines(await agent.history(slot)), ["user: my name is Alice", "assistant: hello Alice"]);
+    await agent.renameSession(slot, "Alice");
+    const { title, messages, running } = await agent.session(slot);
+    assert.deepEqual({ title, messages, running }, { title: "Alice", messages: 2, running: false });
+    assert.equal((await agent.renameSession({ sessionId: "nobody" }, "x").catch((error) => error)).code, "NO_SUCH_SESSION");
+    assert.equal((await agent.append(slot, [{ role: "system", content: "x" }]).catch((error) => error)).code, "INPUT_INVALID");
+  },
+);
+
+story(
+  "what is asked for first happens first, calls and changes alike",
+  async ({ createAgent, demoModel, lines, assert }) => {
+    const agent = await createAgent({ name: "helper", model: demoModel() });
+    const slot = { sessionId: "s" };
+    const done = [agent.append(slot, [{ role: "user", content: "one" }]), agent.call("two", slot)];
+    done.push(agent.append(slot, [{ role: "user", content: "three" }]));
+    await Promise.all(done);
+    const said = lines(await agent.history(slot)).filter((line) => line.startsWith("user"));
+    assert.deepEqual(said, ["user: one", "user: two", "user: three"]);
+  },
+);
