@@ -196,9 +196,9 @@ impl OpenStore {
     }
 
     /// Applies a batch.
-    pub fn commit(&self, batch: JsValue) -> std::result::Result<Task, JsValue> {
+    pub fn commit(&self, batch: &JsValue) -> std::result::Result<Task, JsValue> {
         let store = Rc::clone(&self.0);
-        let batch = from_object(&batch).map_err(|error| to_js(&error))?;
+        let batch = from_object(batch).map_err(|error| to_js(&error))?;
         Ok(Task::new(Box::pin(async move {
             let word = match store.commit(&batch).await? {
                 Committed::Done => "ok",
