@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`error`], [`future`], [`json`] | one error; futures of one thread; reading JSON by hand |
 //! | [`message`], [`event`], [`state`], [`slot`] | data: what is said, seen, kept, and whose it is |
+//! | [`agentscope`] | the reference's own state document, read and written whole |
 //! | [`run`] | decides what a call does next; start here to understand the loop |
 //! | [`policy`] | rules that look at values and answer with a value |
 //! | [`port`] | what the engine asks of the world, on one page |
@@ -20,6 +21,7 @@
 //! - Nothing is `Send`, nothing is spawned, there is no runtime: a call moves when it is pulled.
 //! - There is one target `cfg`, below, and no `unsafe`.
 
+pub mod agentscope;
 pub mod engine;
 pub mod error;
 pub mod event;

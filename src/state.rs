@@ -111,7 +111,8 @@ pub enum PermissionMode {
 }
 
 impl PermissionMode {
-    fn from_json(value: &Value) -> Read<PermissionMode> {
+    /// Reads it from its word.
+    pub fn from_json(value: &Value) -> Read<PermissionMode> {
         match value.as_str() {
             Some("default") => Ok(PermissionMode::Default),
             Some("accept_edits") => Ok(PermissionMode::AcceptEdits),
@@ -146,6 +147,9 @@ pub struct Rule {
     pub behavior: Behavior,
     /// Who made the rule.
     pub source: String,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl Rule {
@@ -156,6 +160,7 @@ impl Rule {
             rule_content: fields.optional("rule_content", json::text)?,
             behavior: fields.required("behavior", behavior)?,
             source: fields.or_default("source", json::text)?,
+            rest: fields.rest(&["tool_name", "rule_content", "behavior", "source"]),
         })
     }
 }
@@ -182,10 +187,15 @@ pub struct PermissionContext {
     pub deny_rules: Vec<Rule>,
     /// Folders that tools may treat as their own.
     pub working_directories: Vec<String>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl PermissionContext {
     fn from_json(value: &Value) -> Read<PermissionContext> {
+        const KNOWN: &[&str] =
+            &["mode", "allow_rules", "ask_rules", "deny_rules", "working_directories"];
         let rules = |value: &Value| json::list(value, Rule::from_json);
         let fields = Fields::of(value)?;
         Ok(PermissionContext {
@@ -194,6 +204,7 @@ impl PermissionContext {
             ask_rules: fields.or_default("ask_rules", rules)?,
             deny_rules: fields.or_default("deny_rules", rules)?,
             working_directories: fields.or_default("working_directories", json::texts)?,
+            rest: fields.rest(KNOWN),
         })
     }
 }
@@ -205,6 +216,9 @@ pub struct PlanModeContext {
     pub plan_active: bool,
     /// Where the plan is written.
     pub current_plan_file: Option<String>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl PlanModeContext {
@@ -213,6 +227,7 @@ impl PlanModeContext {
         Ok(PlanModeContext {
             plan_active: fields.or_default("plan_active", json::boolean)?,
             current_plan_file: fields.optional("current_plan_file", json::text)?,
+            rest: fields.rest(&["plan_active", "current_plan_file"]),
         })
     }
 }
@@ -222,12 +237,19 @@ impl PlanModeContext {
 pub struct TasksContext {
     /// The tasks, in order.
     pub tasks: Vec<Task>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl TasksContext {
     fn from_json(value: &Value) -> Read<TasksContext> {
         let tasks = |value: &Value| json::list(value, Task::from_json);
-        Ok(TasksContext { tasks: Fields::of(value)?.or_default("tasks", tasks)? })
+        let fields = Fields::of(value)?;
+        Ok(TasksContext {
+            tasks: fields.or_default("tasks", tasks)?,
+            rest: fields.rest(&["tasks"]),
+        })
     }
 }
 
@@ -243,6 +265,9 @@ pub struct Task {
     /// How much it matters, if somebody said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<String>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 /// How far a task is.
@@ -263,18 +288,22 @@ impl Task {
         Ok(Task {
             id: fields.required("id", json::text)?,
             subject: fields.required("subject", json::text)?,
-            state: fields.required("state", task_state)?,
+            state: fields.required("state", TaskState::from_json)?,
             priority: fields.optional("priority", json::text)?,
+            rest: fields.rest(&["id", "subject", "state", "priority"]),
         })
     }
 }
 
-fn task_state(value: &Value) -> Read<TaskState> {
-    match value.as_str() {
-        Some("pending") => Ok(TaskState::Pending),
-        Some("in_progress") => Ok(TaskState::InProgress),
-        Some("completed") => Ok(TaskState::Completed),
-        _ => Err(Misread::new("pending, in_progress or completed")),
+impl TaskState {
+    /// Reads it from its word.
+    pub fn from_json(value: &Value) -> Read<TaskState> {
+        match value.as_str() {
+            Some("pending") => Ok(TaskState::Pending),
+            Some("in_progress") => Ok(TaskState::InProgress),
+            Some("completed") => Ok(TaskState::Completed),
+            _ => Err(Misread::new("pending, in_progress or completed")),
+        }
     }
 }
 
@@ -285,6 +314,9 @@ pub struct ToolContext {
     pub activated_groups: Vec<String>,
     /// The skills.
     pub activated_skills: Vec<String>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl ToolContext {
@@ -293,6 +325,7 @@ impl ToolContext {
         Ok(ToolContext {
             activated_groups: fields.or_default("activated_groups", json::texts)?,
             activated_skills: fields.or_default("activated_skills", json::texts)?,
+            rest: fields.rest(&["activated_groups", "activated_skills"]),
         })
     }
 }

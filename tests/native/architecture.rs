@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("message", &["json"]),
     ("slot", &["error"]),
     ("state", &["json", "message", "slot"]),
+    ("agentscope", &["error", "json", "message", "slot", "state"]),
     ("event", &["error", "message", "slot", "state"]),
     ("run", &["event", "json", "message"]),
     ("policy", &["error", "message"]),

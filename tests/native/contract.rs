@@ -230,9 +230,15 @@ fn facts() -> Facts {
         rule_content: None,
         behavior,
         source: "user".into(),
+        rest: Default::default(),
     };
-    let task =
-        |state| Task { id: "t".into(), subject: "s".into(), state, priority: Some("high".into()) };
+    let task = |state| Task {
+        id: "t".into(),
+        subject: "s".into(),
+        state,
+        priority: Some("high".into()),
+        rest: Default::default(),
+    };
     Facts {
         permission_context: PermissionContext {
             mode: PermissionMode::AcceptEdits,
@@ -240,10 +246,12 @@ fn facts() -> Facts {
             ask_rules: vec![rule(Behavior::Ask)],
             deny_rules: vec![rule(Behavior::Deny)],
             working_directories: vec!["/".into()],
+            rest: Default::default(),
         },
         plan_mode_context: PlanModeContext {
             plan_active: true,
             current_plan_file: Some("plans/PLAN.md".into()),
+            rest: Default::default(),
         },
         tasks_context: TasksContext {
             tasks: vec![
@@ -251,10 +259,12 @@ fn facts() -> Facts {
                 task(TaskState::InProgress),
                 task(TaskState::Completed),
             ],
+            rest: Default::default(),
         },
         tool_context: ToolContext {
             activated_groups: vec!["g".into()],
             activated_skills: vec!["s".into()],
+            rest: Default::default(),
         },
         shutdown_interrupted: true,
         rest: Default::default(),

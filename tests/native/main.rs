@@ -10,6 +10,7 @@
     reason = "a test that meets something unexpected is to fail there"
 )]
 
+mod agentscope;
 mod architecture;
 mod contract;
 mod ending;

@@ -1,0 +1,298 @@
+//! What must hold at the end, whatever happened: the promises of the design, over the records that are left.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use lockgate::error::ErrorKind;
+use lockgate::message::Message;
+use lockgate::port::Record;
+use lockgate::slot::Slot;
+use lockgate::store::entry::{Entry, EntryRef};
+use lockgate::store::key::SlotKeys;
+
+use crate::history::{AGENT, Attempt, History, ids, pairs};
+use crate::records::{Session, read};
+use crate::store::Server;
+
+struct Checker<'a> {
+    history: &'a History,
+    server: &'a Server,
+    slot: Slot,
+    prefix: String,
+    session: Session,
+}
+
+/// Finds what does not hold of these sessions.
+pub fn check(history: &History, server: &Server, slots: &[Slot]) {
+    let records = server.dump();
+    for slot in slots {
+        let prefix = SlotKeys::new(AGENT, slot).all();
+        match read(&records, &prefix) {
+            Ok(session) => {
+                Checker { history, server, slot: slot.clone(), prefix, session }.check(&records)
+            }
+            Err(why) => history.problem(format!("{slot} cannot be read: {why}")),
+        }
+    }
+}
+
+impl Checker<'_> {
+    fn check(&self, records: &[(String, Record)]) {
+        self.check_tree(records);
+        self.check_messages();
+        self.check_accepted();
+        self.check_acknowledged();
+        self.check_notes();
+        self.check_order();
+        self.check_names();
+        self.check_requests();
+        self.check_deletions();
+        self.check_readings();
+    }
+
+    fn problem(&self, problem: &str) {
+        self.history.problem(format!("{}: {problem}", self.slot));
+    }
+
+    fn messages_of_path(&self) -> Vec<Rc<Message>> {
+        self.session.path.iter().flat_map(|it| self.session.entries[it].messages.clone()).collect()
+    }
+
+    /// The numbers of this session's questions, and their calls.
+    fn questions(&self) -> Vec<(usize, String, Vec<usize>)> {
+        let (questions, attempts) =
+            (self.history.questions.borrow(), self.history.attempts.borrow());
+        let ours = questions.iter().enumerate().filter(|(_, it)| it.slot == self.slot);
+        let calls = |question| {
+            let all = attempts.iter().enumerate();
+            all.filter(|(_, it)| it.question == question).map(|(n, _)| n).collect()
+        };
+        ours.map(|(number, it)| (number, it.text.clone(), calls(number))).collect()
+    }
+
+    /// Whether the session was deleted between two moments.
+    fn deleted(&self, from: u64, to: u64) -> bool {
+        let graves = self.server.graves.borrow();
+        graves.iter().any(|it| it.prefix == self.prefix && it.tick > from && it.tick < to)
+    }
+
+    /// Whether a deletion took these words away.
+    fn buried(&self, words: &str) -> bool {
+        let graves = self.server.graves.borrow();
+        let ours = graves.iter().filter(|grave| grave.prefix == self.prefix);
+        ours.flat_map(|it| &it.values).any(|it| String::from_utf8_lossy(it).contains(words))
+    }
+
+    /// The entries that hold a question, by name.
+    fn entries_with(&self, text: &str) -> Vec<&String> {
+        let holds = |entry: &Entry| entry.messages.iter().any(|message| message.text() == text);
+        self.session.entries.iter().filter(|(_, it)| holds(it)).map(|(name, _)| name).collect()
+    }
+
+    fn check_tree(&self, records: &[(String, Record)]) {
+        let mut numbers = HashMap::new();
+        for (name, entry) in &self.session.entries {
+            let seq = name.split('.').next().unwrap().to_owned();
+            if let Some(other) = numbers.insert(seq, name) {
+                self.problem(&format!("entries {other} and {name} share a number"));
+            }
+            let parent = entry.parent.as_ref().map(EntryRef::to_string);
+            if parent.is_some_and(|it| !self.session.entries.contains_key(&it) || it >= *name) {
+                self.problem(&format!("entry {name} hangs nowhere"));
+            }
+        }
+        if !self.session.inputs.is_empty() {
+            self.problem("an input is still waiting after the last call");
+        }
+        let partition = self.prefix.split("slot/").next().unwrap();
+        let session = format!(".{}", self.prefix.trim_end_matches('/').rsplit('/').next().unwrap());
+        let lines = records.iter().map(|(key, _)| key);
+        let lines = lines.filter(|it| it.starts_with(&format!("{partition}index/")));
+        let lines: Vec<_> = lines.filter(|it| it.ends_with(&session)).collect();
+        let expected: Vec<_> = self.session.head.iter().map(|head| &head.index).collect();
+        if lines != expected {
+            self.problem(&format!("its lines in the list are {lines:?}, not {expected:?}"));
+        }
+    }
+
+    fn check_messages(&self) {
+        let mut seen = HashMap::new();
+        for (name, entry) in &self.session.entries {
+            for message in &entry.messages {
+                if let Some(other) = seen.insert(message.id.clone(), name) {
+                    let text = message.text();
+                    self.problem(&format!("{text:?} is in the log twice: {other} and {name}"));
+                }
+            }
+        }
+        if let Err(why) = pairs(&self.messages_of_path()) {
+            self.problem(&format!("the path is no valid transcript: {why}"));
+        }
+    }
+
+    /// Accepted inputs are never lost, and said once.
+    fn check_accepted(&self) {
+        let attempts = self.history.attempts.borrow();
+        for (number, text, calls) in self.questions() {
+            let places = self.entries_with(&text);
+            if places.len() > 1 {
+                self.problem(&format!("question {number} is in the log twice: {places:?}"));
+            }
+            let accepted = calls.iter().any(|call| attempts[*call].accepted.is_some());
+            if accepted && places.is_empty() && !self.buried(&format!("\"{text}\"")) {
+                self.problem(&format!("question {number} was accepted and is lost"));
+            }
+        }
+    }
+
+    /// Acknowledged turns are in the log: once, whole, and on the path.
+    fn check_acknowledged(&self) {
+        let attempts = self.history.attempts.borrow();
+        for (_, _, calls) in self.questions() {
+            for call in calls {
+                let Some((_, reply)) = attempts[call].reply() else { continue };
+                let said = ids(&reply.messages);
+                let holds = |it: &&String| ids(&self.session.entries[*it].messages) == said;
+                let places: Vec<_> = self.session.entries.keys().filter(holds).collect();
+                match places[..] {
+                    [] if self.buried(&said[0]) => {}
+                    [] => self.problem(&format!("call {call} was acknowledged and is not whole")),
+                    [place] if !self.session.path.contains(place) => {
+                        self.problem(&format!("call {call} was acknowledged and is set aside"))
+                    }
+                    [_] => {}
+                    _ => self.problem(&format!("call {call} is in the log twice: {places:?}")),
+                }
+            }
+        }
+    }
+
+    /// What was put into a session by hand is there once.
+    fn check_notes(&self) {
+        for note in self.history.notes.borrow().iter().filter(|it| it.slot == self.slot) {
+            let places = self.entries_with(&note.text);
+            let lost = places.is_empty() && !self.buried(&format!("\"{}\"", note.text));
+            if places.len() > 1 || (note.done && lost) {
+                self.problem(&format!("{} is in the log {} times", note.text, places.len()));
+            }
+        }
+    }
+
+    /// What was acknowledged before another call began comes before it.
+    fn check_order(&self) {
+        let attempts = self.history.attempts.borrow();
+        let place = |call: &Attempt| {
+            let said = call.reply().map(|(_, reply)| ids(&reply.messages))?;
+            self.session.path.iter().position(|it| ids(&self.session.entries[it].messages) == said)
+        };
+        let ended = self.questions().into_iter().filter_map(|(number, _, calls)| {
+            let calls: Vec<_> = calls.into_iter().map(|call| &attempts[call]).collect();
+            let told = calls.iter().find(|call| call.reply().is_some())?;
+            Some((number, calls[0].begun, told.reply()?.0, place(told)?))
+        });
+        let ended: Vec<_> = ended.collect();
+        for (before, _, told, first) in &ended {
+            for (after, begun, _, second) in &ended {
+                if told < begun && first >= second {
+                    self.problem(&format!("question {after} stands before question {before}"));
+                }
+            }
+        }
+    }
+
+    /// The same callId answers the same, and asks the model no second time.
+    fn check_names(&self) {
+        let attempts = self.history.attempts.borrow();
+        for (number, _, calls) in self.questions() {
+            let mut known: Option<(u64, Vec<String>)> = None;
+            for call in calls.iter().map(|call| &attempts[*call]) {
+                if let Some((_, Err(kind))) = &call.ended
+                    && matches!(
+                        kind,
+                        ErrorKind::Internal | ErrorKind::StoreCorrupt | ErrorKind::InputInvalid
+                    )
+                {
+                    self.problem(&format!("question {number} ended with {kind:?}"));
+                }
+                let over = call.over.unwrap_or(u64::MAX);
+                known = known.filter(|(begun, _)| !self.deleted(*begun, over));
+                if known.is_some() && !call.requests.is_empty() {
+                    self.problem(&format!("question {number} was answered and asks again"));
+                }
+                let Some((_, reply)) = call.reply() else { continue };
+                let said = ids(&reply.messages);
+                match &known {
+                    Some((_, before)) if *before != said => {
+                        self.problem(&format!("question {number} has two different answers"));
+                    }
+                    // A deletion after the commit counts, also if it comes before the answer is heard.
+                    _ => known = Some((call.begun, said)),
+                }
+            }
+        }
+    }
+
+    /// What the model was shown begins as the path does, and has all that was acknowledged before.
+    fn check_requests(&self) {
+        let attempts = self.history.attempts.borrow();
+        let ours: Vec<_> = self.questions().into_iter().flat_map(|(_, _, calls)| calls).collect();
+        for later in &ours {
+            let call = &attempts[*later];
+            let Some(shown) = call.requests.first() else { continue };
+            for earlier in &ours {
+                let Some((told, reply)) = attempts[*earlier].reply() else { continue };
+                let over = call.over.unwrap_or(u64::MAX);
+                if told >= call.begun || self.deleted(attempts[*earlier].begun, over) {
+                    continue;
+                }
+                if !ids(&reply.messages).iter().all(|id| shown.contains(id)) {
+                    self.problem(&format!("call {later} shows the model no call {earlier}"));
+                }
+            }
+            let Some((_, reply)) = call.reply() else { continue };
+            let said = ids(&reply.messages);
+            let before: Vec<_> = shown.iter().filter(|id| !said.contains(id)).cloned().collect();
+            let path = ids(&self.messages_of_path());
+            if path.contains(&said[0]) && !path.starts_with(&before) {
+                self.problem(&format!("call {later} shows the model what is not on the path"));
+            }
+        }
+    }
+
+    /// What was accepted before a deletion began is gone after it.
+    fn check_deletions(&self) {
+        let attempts = self.history.attempts.borrow();
+        let deletions = self.history.deletions.borrow();
+        for deletion in deletions.iter().filter(|it| it.done && it.slot == self.slot) {
+            for (number, text, calls) in self.questions() {
+                let old = |call: &usize| {
+                    let call = &attempts[*call];
+                    let moment = call.accepted.into_iter().chain(call.over).min();
+                    moment.is_some_and(|it| it < deletion.begun)
+                };
+                if calls.iter().all(old) && !self.entries_with(&text).is_empty() {
+                    self.problem(&format!("question {number} was deleted and is back"));
+                }
+            }
+        }
+    }
+
+    /// Whoever reads sees what was acknowledged before, each message once.
+    fn check_readings(&self) {
+        let attempts = self.history.attempts.borrow();
+        let readings = self.history.readings.borrow();
+        for reading in readings.iter().filter(|it| it.slot == self.slot) {
+            for (number, _, calls) in self.questions() {
+                let mut replies =
+                    calls.iter().filter_map(|it| Some((&attempts[*it], attempts[*it].reply()?)));
+                let Some((call, (told, reply))) = replies.next() else { continue };
+                let said = ids(&reply.messages);
+                let seen = reading.ids.windows(said.len()).filter(|it| *it == said).count();
+                let deleted = self.deleted(call.begun, reading.ended);
+                if told < reading.begun && !deleted && seen != 1 {
+                    self.problem(&format!("a reader sees question {number} {seen} times"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What was seen: every call with its events and its end, every deletion, every reading.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use lockgate::engine::Ended;
+use lockgate::error::ErrorKind;
+use lockgate::event::{Event, Reply, Stamped};
+use lockgate::message::{Block, Message, Role};
+use lockgate::slot::Slot;
+use lockgate::store::key::SlotKeys;
+
+use crate::store::Server;
+
+/// The agent's name on every node.
+pub const AGENT: &str = "simulated";
+
+/// One call on one node. A question that is asked again under its callId is another call.
+pub struct Attempt {
+    pub question: usize,
+    pub node: u64,
+    pub call_id: String,
+    pub begun: u64,
+    pub accepted: Option<u64>,
+    pub events: Vec<Stamped>,
+    /// What the model was shown, request by request.
+    pub requests: Vec<Vec<String>>,
+    /// When and how it ended; a call that died with its node has no end.
+    pub ended: Option<(u64, Result<Rc<Reply>, ErrorKind>)>,
+    /// When it was known to be over.
+    pub over: Option<u64>,
+}
+
+impl Attempt {
+    /// The reply, if there is one that is stored.
+    pub fn reply(&self) -> Option<(u64, &Rc<Reply>)> {
+        let (tick, ended) = self.ended.as_ref()?;
+        ended.as_ref().ok().filter(|reply| !reply.messages.is_empty()).map(|reply| (*tick, reply))
+    }
+}
+
+/// A question of a client; it knows the words of each one from all others.
+pub struct Question {
+    pub slot: Slot,
+    pub text: String,
+    pub name: Option<String>,
+}
+
+pub struct Deletion {
+    pub slot: Slot,
+    pub begun: u64,
+    pub done: bool,
+}
+
+/// Something put into a session by hand.
+pub struct Note {
+    pub slot: Slot,
+    pub text: String,
+    pub done: bool,
+}
+
+/// A reading of a session's messages.
+pub struct Reading {
+    pub slot: Slot,
+    pub begun: u64,
+    pub ended: u64,
+    pub ids: Vec<String>,
+}
+
+#[derive(Default)]
+pub struct History {
+    pub attempts: RefCell<Vec<Attempt>>,
+    pub questions: RefCell<Vec<Question>>,
+    pub deletions: RefCell<Vec<Deletion>>,
+    pub readings: RefCell<Vec<Reading>>,
+    pub notes: RefCell<Vec<Note>>,
+    pub problems: RefCell<Vec<String>>,
+    effects: RefCell<BTreeMap<String, u32>>,
+    server: RefCell<Option<Rc<Server>>>,
+}
+
+impl History {
+    pub fn new(server: &Rc<Server>) -> Rc<History> {
+        let history = History::default();
+        *history.server.borrow_mut() = Some(Rc::clone(server));
+        Rc::new(history)
+    }
+
+    pub fn problem(&self, problem: String) {
+        self.problems.borrow_mut().push(problem);
+    }
+
+    pub fn tick(&self) -> u64 {
+        self.server.borrow().as_ref().unwrap().world.tick()
+    }
+
+    /// A new question; its number.
+    pub fn question(&self, slot: &Slot, named: bool) -> usize {
+        let mut questions = self.questions.borrow_mut();
+        let number = questions.len();
+        let (text, name) = (format!("question {number}"), named.then(|| format!("name-{number}")));
+        questions.push(Question { slot: slot.clone(), text, name });
+        number
+    }
+
+    /// A call begins; its number is the tag that models and tools see.
+    pub fn begin(&self, question: usize, node: u64) -> usize {
+        let begun = self.tick();
+        let mut attempts = self.attempts.borrow_mut();
+        attempts.push(Attempt {
+            question,
+            node,
+            call_id: String::new(),
+            begun,
+            accepted: None,
+            events: Vec::new(),
+            requests: Vec::new(),
+            ended: None,
+            over: None,
+        });
+        attempts.len() - 1
+    }
+
+    pub fn named(&self, attempt: usize, call_id: &str) {
+        self.attempts.borrow_mut()[attempt].call_id = call_id.to_owned();
+    }
+
+    pub fn event(&self, attempt: usize, stamped: Stamped) {
+        let tick = self.tick();
+        let attempt = &mut self.attempts.borrow_mut()[attempt];
+        if matches!(stamped.event, Event::Accepted { .. }) {
+            attempt.accepted = Some(tick);
+        }
+        attempt.events.push(stamped);
+    }
+
+    pub fn end(&self, attempt: usize, ended: &Ended) {
+        let ended = ended.as_ref().map(Rc::clone).map_err(|failed| failed.error.kind());
+        self.attempts.borrow_mut()[attempt].ended = Some((self.tick(), ended));
+    }
+
+    pub fn over(&self, attempt: usize) {
+        self.attempts.borrow_mut()[attempt].over = Some(self.tick());
+    }
+
+    /// The model is asked.
+    pub fn asked(&self, tag: u32, slot: &Slot, messages: &[Rc<Message>]) {
+        let attempt = &mut self.attempts.borrow_mut()[tag as usize];
+        attempt.requests.push(ids(messages));
+        let key = SlotKeys::new(AGENT, slot).input(&attempt.call_id);
+        if !self.server.borrow().as_ref().unwrap().inputs.borrow().contains(&key) {
+            self.problem(format!("call {tag} asks the model before its input is stored"));
+        }
+        if let Err(why) = pairs(messages) {
+            self.problem(format!("call {tag} shows the model an invalid transcript: {why}"));
+        }
+    }
+
+    /// A tool has done what it does.
+    pub fn did(&self, tool_call_id: &str) {
+        let mut effects = self.effects.borrow_mut();
+        let times = effects.entry(tool_call_id.to_owned()).or_default();
+        *times += 1;
+        if *times > 1 {
+            self.problem(format!("tool call {tool_call_id} ran {times} times"));
+        }
+    }
+
+    /// What every call's own events must be like.
+    pub fn check_events(&self) {
+        for (number, attempt) in self.attempts.borrow().iter().enumerate() {
+            if let Err(why) = events(attempt) {
+                let kinds: Vec<_> = attempt.events.iter().map(|it| kind(&it.event)).collect();
+                self.problem(format!("the events of call {number}: {why}: {kinds:?}"));
+            }
+        }
+        self.check_queues();
+    }
+
+    /// Calls of one session on one node run one at a time, in the order they came.
+    fn check_queues(&self) {
+        let (attempts, questions) = (self.attempts.borrow(), self.questions.borrow());
+        let slot = |attempt: &Attempt| questions[attempt.question].slot.clone();
+        for (number, later) in attempts.iter().enumerate() {
+            let before = attempts[..number].iter().enumerate();
+            for (other, earlier) in before.filter(|(_, it)| it.node == later.node) {
+                let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { continue };
+                if slot(earlier) == slot(later) && (a > b || earlier.over.is_none_or(|it| it > b)) {
+                    self.problem(format!("calls {other} and {number} overlap on one node"));
+                }
+            }
+        }
+    }
+}
+
+fn events(attempt: &Attempt) -> Result<(), String> {
+    let is_end = |it: &Event| matches!(it, Event::CallEnd { .. } | Event::Error { .. });
+    let mut open: HashSet<(&str, String)> = HashSet::new();
+    let mut seen = HashSet::new();
+    for (n, stamped) in attempt.events.iter().enumerate() {
+        let event = &stamped.event;
+        if stamped.seq != n as u64 {
+            return Err(format!("number {} where {n} was due", stamped.seq));
+        }
+        if (n == 0) != matches!(event, Event::CallStart { .. }) {
+            return Err("call-start is not the first, or not the only one".to_owned());
+        }
+        if is_end(event) && n + 1 != attempt.events.len() {
+            return Err("something comes after the end".to_owned());
+        }
+        let needs = match event {
+            Event::ModelStart { .. } => Some("accepted"),
+            _ => None,
+        };
+        if let Some(what) = needs.filter(|what| !seen.contains(what)) {
+            return Err(format!("{} before {what}", kind(event)));
+        }
+        seen.insert(kind(event));
+        let (part, starts, ends) = part(event);
+        let Some(part) = part else { continue };
+        if starts && !open.insert(part.clone()) {
+            return Err(format!("{part:?} starts twice"));
+        }
+        if !open.contains(&part) {
+            return Err(format!("{part:?} goes on without a start"));
+        }
+        if ends {
+            open.remove(&part);
+        }
+    }
+    let Some((_, ended)) = &attempt.ended else { return Ok(()) };
+    let last = attempt.events.last().map(|it| &it.event);
+    match (last, ended) {
+        (Some(Event::CallEnd { .. }), Ok(_)) | (Some(Event::Error { .. }), Err(_)) => {}
+        _ => return Err("the last event is not the end that was told".to_owned()),
+    }
+    if attempt.reply().is_some() && seen.contains("accepted") && !seen.contains("saved") {
+        return Err("it ended well without being saved".to_owned());
+    }
+    if open.is_empty() { Ok(()) } else { Err(format!("{open:?} never end")) }
+}
+
+/// What a start, a delta or an end belongs to; whether it is the start, whether the end.
+fn part(event: &Event) -> (Option<(&'static str, String)>, bool, bool) {
+    let of = |what: &'static str, id: &String| Some((what, id.clone()));
+    match event {
+        Event::ModelStart { .. } => (Some(("model", String::new())), true, false),
+        Event::ModelEnd { .. } => (Some(("model", String::new())), false, true),
+        Event::TextStart { id, .. } => (of("text", id), true, false),
+        Event::TextDelta { id, .. } => (of("text", id), false, false),
+        Event::TextEnd { id } => (of("text", id), false, true),
+        Event::ThinkingStart { id, .. } => (of("thinking", id), true, false),
+        Event::ThinkingDelta { id, .. } => (of("thinking", id), false, false),
+        Event::ThinkingEnd { id } => (of("thinking", id), false, true),
+        Event::ToolCallStart { tool_call_id, .. } => (of("tool-call", tool_call_id), true, false),
+        Event::ToolCallDelta { tool_call_id, .. } => (of("tool-call", tool_call_id), false, false),
+        Event::ToolCallEnd { tool_call_id, .. } => (of("tool-call", tool_call_id), false, true),
+        Event::ToolStart { tool_call_id, .. } => (of("tool", tool_call_id), true, false),
+        Event::ToolDelta { tool_call_id, .. } => (of("tool", tool_call_id), false, false),
+        Event::ToolEnd { tool_call_id, .. } => (of("tool", tool_call_id), false, true),
+        _ => (None, false, false),
+    }
+}
+
+fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::CallStart { .. } => "call-start",
+        Event::Queued { .. } => "queued",
+        Event::Accepted { .. } => "accepted",
+        Event::Saved { .. } => "saved",
+        Event::CallEnd { .. } => "call-end",
+        Event::Error { .. } => "error",
+        Event::Retry { .. } => "retry",
+        other => part(other).0.map_or("other", |(what, _)| what),
+    }
+}
+
+pub fn ids(messages: &[Rc<Message>]) -> Vec<String> {
+    messages.iter().map(|message| message.id.clone()).collect()
+}
+
+/// Every tool call has exactly one result right after it, and no result stands alone.
+pub fn pairs(messages: &[Rc<Message>]) -> Result<(), String> {
+    let mut due: Vec<String> = Vec::new();
+    for message in messages {
+        if message.role != Role::Tool && !due.is_empty() {
+            return Err(format!("{due:?} have no result"));
+        }
+        for block in &message.content {
+            match block {
+                Block::ToolUse(call) => due.push(call.id.clone()),
+                Block::ToolResult(result) if due.first() == Some(&result.id) => {
+                    due.remove(0);
+                }
+                Block::ToolResult(result) => return Err(format!("{} is no call", result.id)),
+                _ => {}
+            }
+        }
+    }
+    if due.is_empty() { Ok(()) } else { Err(format!("{due:?} have no result at the end")) }
+}

@@ -1,0 +1,190 @@
+//! A model and tools that are slow, fail, fall silent and say nothing; the tools count what they did.
+
+use std::cell::Cell;
+use std::future::pending;
+use std::rc::Rc;
+
+use lockgate::error::{Error, ErrorKind, Result};
+use lockgate::future::Local;
+use lockgate::message::{Block, Delta, Finish};
+use lockgate::port::{Deltas, Model, Request, Tool, ToolRun, ToolSpec};
+use serde_json::json;
+
+use crate::history::History;
+use crate::world::World;
+
+/// Failures before anything of an answer was seen.
+const EARLY: &[ErrorKind] = &[
+    ErrorKind::ModelAuth,
+    ErrorKind::ModelRateLimit,
+    ErrorKind::ModelOverloaded,
+    ErrorKind::ModelNetwork,
+    ErrorKind::ModelBadRequest,
+];
+/// Failures in the middle of an answer.
+const LATE: &[ErrorKind] =
+    &[ErrorKind::ModelTruncated, ErrorKind::ModelNetwork, ErrorKind::ModelRefused];
+
+/// Answers by chance.
+pub struct SimModel {
+    pub world: Rc<World>,
+    pub history: Rc<History>,
+    /// How often in a thousand something goes wrong; shared, so that it can be made to stop.
+    pub trouble: Rc<Cell<u64>>,
+}
+
+enum End {
+    Whole,
+    Breaks(ErrorKind),
+    Hangs,
+}
+
+impl Model for SimModel {
+    fn id(&self) -> &str {
+        "simulated"
+    }
+
+    fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
+        Box::pin(async move {
+            self.history.asked(request.tag, request.slot, request.messages);
+            let chance = &self.world.chance;
+            self.world.lag().await;
+            let mut deltas = Vec::new();
+            let mut end = End::Whole;
+            if chance.permille(self.trouble.get()) {
+                match chance.below(5) {
+                    0 => {
+                        self.world.tally.count("model early error");
+                        return Err(Error::new(chance.pick(EARLY), "the simulation says so"));
+                    }
+                    1 => {
+                        self.world.tally.count("model hang");
+                        self.say(&mut deltas);
+                        deltas.truncate(chance.below(3) as usize);
+                        end = End::Hangs;
+                    }
+                    2 => {
+                        self.world.tally.count("model empty answer");
+                        deltas.push(Delta::Finish(Finish::Stop));
+                    }
+                    _ => {
+                        self.world.tally.count("model late error");
+                        self.say(&mut deltas);
+                        deltas.truncate(1 + chance.below(3) as usize);
+                        end = End::Breaks(chance.pick(LATE));
+                    }
+                }
+            } else {
+                self.say(&mut deltas);
+            }
+            deltas.reverse();
+            Ok(Box::new(Answer { world: Rc::clone(&self.world), deltas, end }) as Box<dyn Deltas>)
+        })
+    }
+}
+
+impl SimModel {
+    fn say(&self, deltas: &mut Vec<Delta>) {
+        let chance = &self.world.chance;
+        let number = self.world.tick();
+        if chance.below(8) == 0 {
+            deltas.push(Delta::Thinking { text: format!("thought {number}"), signature: None });
+        }
+        let tools = if chance.below(3) == 0 { 1 + chance.below(3) } else { 0 };
+        for word in 0..chance.below(4).max(u64::from(tools == 0)) {
+            deltas.push(Delta::Text(format!("answer {number}.{word} ")));
+        }
+        for index in 0..tools {
+            deltas.push(Delta::ToolCall {
+                index,
+                id: Some(format!("tool-{number}-{index}")),
+                name: Some(chance.pick(&["quick", "quick", "alone", "missing"]).to_owned()),
+                arguments: "{}".to_owned(),
+                provider: None,
+            });
+        }
+        deltas.push(Delta::Finish(if tools > 0 { Finish::ToolCalls } else { Finish::Stop }));
+    }
+}
+
+struct Answer {
+    world: Rc<World>,
+    deltas: Vec<Delta>,
+    end: End,
+}
+
+impl Deltas for Answer {
+    fn next(&mut self) -> Local<'_, Result<Vec<Delta>>> {
+        Box::pin(async move {
+            if self.world.chance.below(3) == 0 {
+                self.world.lag().await;
+            }
+            if let Some(delta) = self.deltas.pop() {
+                let mut arrived = vec![delta];
+                while self.world.chance.below(2) == 0
+                    && let Some(delta) = self.deltas.pop()
+                {
+                    arrived.push(delta);
+                }
+                return Ok(arrived);
+            }
+            match self.end {
+                End::Whole => Ok(Vec::new()),
+                End::Breaks(kind) => Err(Error::new(kind, "the simulation says so")),
+                End::Hangs => pending().await,
+            }
+        })
+    }
+}
+
+/// Counts what it did, by tool call.
+pub struct SimTool {
+    world: Rc<World>,
+    history: Rc<History>,
+    trouble: Rc<Cell<u64>>,
+    spec: Rc<ToolSpec>,
+}
+
+impl SimTool {
+    /// The tools of a node: one that runs beside others, and one that runs alone.
+    pub fn both(model: &SimModel) -> [Rc<dyn Tool>; 2] {
+        [("quick", true), ("alone", false)].map(|(name, parallel)| {
+            let spec = ToolSpec {
+                name: name.to_owned(),
+                description: String::new(),
+                input_schema: json!({ "type": "object" }),
+                parallel,
+                timeout_ms: None,
+            };
+            Rc::new(SimTool {
+                world: Rc::clone(&model.world),
+                history: Rc::clone(&model.history),
+                trouble: Rc::clone(&model.trouble),
+                spec: Rc::new(spec),
+            }) as Rc<dyn Tool>
+        })
+    }
+}
+
+impl Tool for SimTool {
+    fn spec(&self) -> &Rc<ToolSpec> {
+        &self.spec
+    }
+
+    fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
+        Box::pin(async move {
+            self.world.lag().await;
+            self.history.did(run.tool_call_id);
+            if self.world.chance.permille(self.trouble.get()) {
+                if self.world.chance.below(3) == 0 {
+                    self.world.tally.count("tool hang");
+                    return pending().await;
+                }
+                self.world.tally.count("tool error");
+                return Err(Error::new(ErrorKind::Internal, "the simulation says so"));
+            }
+            self.world.lag().await;
+            Ok(vec![Block::text("done")])
+        })
+    }
+}
