@@ -30,17 +30,17 @@ const CUT_OFF: &str =
 const ATTEMPTS: u32 = 8;
 
 /// Looks at a session and says how it is to change.
-type Decide = Box<dyn Fn(&Session) -> Result<Alteration>>;
+pub(super) type Decide = Box<dyn Fn(&Session) -> Result<Alteration>>;
 
 /// A change takes its place in the queue when it is asked for, not when it is first waited for.
-type Changing<T> = Local<'static, Result<T>>;
+pub(super) type Changing<T> = Local<'static, Result<T>>;
 
 impl Agent {
     /// Empties the context; the log keeps what was said, and everything else stays as it is.
     pub fn clear_context(&self, slot: &Slot) -> Changing<()> {
         let clear = |session: &Session| {
             let is_clear = session.context.is_empty();
-            let context = if is_clear { Context::Kept } else { Context::Replaced(Vec::new()) };
+            let context = if is_clear { Context::Kept } else { Context::Replaced(Vec::new(), 0) };
             Ok(Alteration { context, ..Alteration::default() })
         };
         self.0.alter(slot, Makes::Nothing, Box::new(clear))
@@ -100,7 +100,7 @@ impl Agent {
 
 /// Whether a change may make a session that is not there.
 #[derive(PartialEq)]
-enum Makes {
+pub(super) enum Makes {
     Session,
     Nothing,
 }
@@ -122,14 +122,19 @@ fn putting(state: &Value) -> Read<Decide> {
             );
         }
         let same = session.context == context;
-        let context = if same { Context::Kept } else { Context::Replaced(context.clone()) };
+        let context = if same { Context::Kept } else { Context::Replaced(context.clone(), 0) };
         Ok(Alteration { context, facts: Some(facts.clone()), title: None })
     }))
 }
 
 impl Inner {
     /// Changes a session behind gate and lock.
-    fn alter(self: &Rc<Self>, slot: &Slot, makes: Makes, decide: Decide) -> Changing<()> {
+    pub(super) fn alter(
+        self: &Rc<Self>,
+        slot: &Slot,
+        makes: Makes,
+        decide: Decide,
+    ) -> Changing<()> {
         let (agent, slot, ticket) = (Rc::clone(self), slot.clone(), self.gate.enter(slot));
         Box::pin(async move {
             if agent.closing.get() {

@@ -7,6 +7,7 @@ import { LockgateError } from "./errors.js";
 import { portsOf } from "./host.js";
 import { isInside } from "./inside.js";
 import { locksOf } from "./locks.js";
+import { toMarkdown } from "./markdown.js";
 import { checkCall, checkId, checkOptions, checkInput, checkSlot, jsonText } from "./options.js";
 import type { Checked } from "./options.js";
 import type { Agent, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
@@ -97,6 +98,23 @@ class AgentHandle implements Agent {
   async renameSession(slot: Slot, title: string): Promise<void> {
     if (typeof title !== "string") throw new LockgateError("INPUT_INVALID", "the title is not text", { hint: "give a string" });
     return this.#change<void>("renameSession", slot, { title }, (core, request) => core.renameSession(request));
+  }
+
+  async exportSession(slot: Slot, format: "lockgate" | "agentscope" | "markdown" = "lockgate"): Promise<string> {
+    if (!["lockgate", "agentscope", "markdown"].includes(format)) {
+      throw new LockgateError("INPUT_INVALID", "there is no such format", { hint: "use lockgate, agentscope or markdown" });
+    }
+    if (format === "markdown") {
+      const document = JSON.parse(await this.exportSession(slot, "lockgate")) as { title: string; history: Msg[] };
+      return toMarkdown(document.title, document.history);
+    }
+    const request = JSON.stringify({ ...checkSlot(slot), format });
+    return this.#ask<string>((core) => core.exportSession(request));
+  }
+
+  async importSession(slot: Slot, text: string): Promise<SessionInfo> {
+    if (typeof text !== "string") throw new LockgateError("INPUT_INVALID", "the document is not text", { hint: "give what exportSession answered with" });
+    return this.#change<SessionInfo>("importSession", slot, { text }, (core, request) => core.importSession(request));
   }
 
   async session(slot: Slot): Promise<SessionInfo | null> {

@@ -55,6 +55,8 @@ export interface CoreAgent extends CoreObject {
   putState(request: string): CoreTask;
   append(request: string): CoreTask;
   session(slot: string): CoreTask;
+  exportSession(request: string): CoreTask;
+  importSession(request: string): CoreTask;
   listSessions(request: string): CoreTask;
 }
 

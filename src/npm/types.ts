@@ -163,6 +163,10 @@ export interface Agent extends AsyncDisposable {
   ): Promise<readonly Msg[]>;
   session(slot: Slot): Promise<SessionInfo | null>;
   renameSession(slot: Slot, title: string): Promise<void>;
+  /** The session as text: our own document (the whole log and the state), the AgentState document of AgentScope Java, or Markdown to read. */
+  exportSession(slot: Slot, format?: "lockgate" | "agentscope" | "markdown"): Promise<string>;
+  /** Makes a session of what exportSession gave, or of an AgentState document of AgentScope Java. Refuses to replace a session that has messages. */
+  importSession(slot: Slot, text: string): Promise<SessionInfo>;
   /** A user's sessions, newest first; `after` is the cursor of the last one seen, `limit` 100 by default. */
   listSessions(
     userId: string | null,

@@ -11,7 +11,7 @@ use crate::port::{Batch, Lineage};
 use crate::slot::Slot;
 use crate::state::{AgentState, Facts};
 use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome, messages};
-use crate::store::head::{Anchor, Head};
+use crate::store::head::{Anchor, Head, Piece};
 use crate::store::key::SlotKeys;
 
 /// How long a title or a last line may be, in characters.
@@ -102,8 +102,18 @@ pub enum Context {
     Kept,
     /// These messages follow.
     Grown(Vec<Rc<Message>>),
-    /// These messages are all of it; what was there stays in the log.
-    Replaced(Vec<Rc<Message>>),
+    /// These messages are all of it, but for the first few, which only go into the log. What was there stays in it.
+    Replaced(Vec<Rc<Message>>, usize),
+}
+
+impl Context {
+    /// What is said anew.
+    fn messages(&self) -> Option<&[Rc<Message>]> {
+        match self {
+            Context::Kept => None,
+            Context::Grown(messages) | Context::Replaced(messages, _) => Some(messages),
+        }
+    }
 }
 
 /// What a batch would make of a session, to be taken over once it is committed.
@@ -225,25 +235,26 @@ impl Session {
         let mut head = self.head_or_fresh(mint);
         let mut batch = self.batch(&head, mint);
         let entry = EntryRef { seq: head.next, id: entry_id };
-        if let Context::Grown(messages) | Context::Replaced(messages) = &alteration.context {
+        if let Some(messages) = alteration.context.messages() {
             let record =
-                Entry { messages: messages.clone(), ..Entry::put(&entry, head.leaf.clone()) };
+                Entry { messages: messages.to_vec(), ..Entry::put(&entry, head.leaf.clone()) };
             batch.put.push((self.keys.entry(&entry), json::to_bytes(&record)));
-            if matches!(alteration.context, Context::Replaced(_)) {
-                head.view.clear();
-                head.anchor = None;
-            }
-            let view = head.view.clone();
-            head.append(entry, messages.len());
-            if messages.is_empty() {
+            let end = (entry.clone(), messages.len());
+            let shown = match alteration.context {
+                Context::Replaced(_, start) => Some((start, Vec::new())),
+                _ => messages.is_empty().then(|| (0, head.view.clone())),
+            };
+            head.append(entry.clone(), messages.len());
+            if let Some((start, view)) = shown {
                 head.view = view;
+                if start < messages.len() {
+                    head.view.push(Piece::Span { from: (entry, start), to: end });
+                }
+                head.anchor = None;
             }
         }
         head.facts = alteration.facts.clone().unwrap_or(head.facts);
-        let first = match &alteration.context {
-            Context::Grown(messages) | Context::Replaced(messages) => messages.first(),
-            Context::Kept => None,
-        };
+        let first = alteration.context.messages().and_then(<[_]>::first);
         let begun =
             first.filter(|_| head.card.title.is_empty()).map(|message| line(&message.text()));
         head.card.title = alteration.title.clone().or(begun).unwrap_or(head.card.title);

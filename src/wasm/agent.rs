@@ -7,7 +7,7 @@ use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::engine;
-use crate::engine::{Builder, CallRequest};
+use crate::engine::{Builder, CallRequest, Format};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
@@ -144,6 +144,28 @@ impl Agent {
                     let appended = agent.append(&slot, messages);
                     Box::pin(async move { appended.await.map(|messages| text(&messages)) })
                 }
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+            }
+        })
+    }
+
+    /// The session as a document; `request` is a slot and `format`.
+    #[wasm_bindgen(js_name = exportSession)]
+    pub fn export_session(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            let reference = request.get("format").and_then(Value::as_str) == Some("agentscope");
+            let format = if reference { Format::AgentScope } else { Format::Lockgate };
+            Box::pin(async move { agent.export_session(&slot, format).await.map(|it| text(&it)) })
+        })
+    }
+
+    /// Makes a session of a document; `request` is a slot and `text`.
+    #[wasm_bindgen(js_name = importSession)]
+    pub fn import_session(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            let document = request.get("text").and_then(Value::as_str).unwrap_or_default();
+            match agent.import_session(&slot, document) {
+                Ok(imported) => Box::pin(async move { imported.await.map(|info| text(&info)) }),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             }
         })

@@ -22,8 +22,20 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "engine",
         &[
-            "engine", "error", "event", "future", "json", "message", "policy", "port", "run",
-            "slot", "state", "store", "tool",
+            "agentscope",
+            "engine",
+            "error",
+            "event",
+            "future",
+            "json",
+            "message",
+            "policy",
+            "port",
+            "run",
+            "slot",
+            "state",
+            "store",
+            "tool",
         ],
     ),
     (

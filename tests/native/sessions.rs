@@ -7,7 +7,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::support::*;
-use lockgate::engine::Agent;
+use lockgate::engine::{Agent, Format};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::model::scripted::{Line, ScriptedModel};
@@ -417,4 +417,64 @@ fn a_change_takes_its_place_in_the_queue_when_it_is_asked_for() {
     block_on(cleared).unwrap();
     block_on(call.finish()).unwrap();
     assert_eq!(told(&agent, "s1"), ["user: first", "user: second", "assistant: answer 0"]);
+}
+
+#[test]
+fn a_session_is_carried_to_another_store_with_its_log_and_its_state() {
+    let agent = agent(answers(3));
+    ask(&agent, "s1", "before the clearing").unwrap();
+    block_on(agent.clear_context(&slot("s1"))).unwrap();
+    ask(&agent, "s1", "after it").unwrap();
+    let document = block_on(agent.export_session(&slot("s1"), Format::Lockgate)).unwrap();
+    let other = agent_on(&memory(), answers(1));
+    let info = block_on(other.import_session(&slot("copy"), &document).unwrap()).unwrap().unwrap();
+    assert_eq!((info.title.as_str(), info.messages), ("before the clearing", 4));
+    assert_eq!(told(&other, "copy"), told(&agent, "s1"));
+    let contexts =
+        |agent: &Agent, session: &str| block_on(agent.state(&slot(session))).unwrap().context;
+    assert_eq!(contexts(&other, "copy"), contexts(&agent, "s1"));
+    ask(&other, "copy", "and on").unwrap();
+    assert_eq!(contexts(&other, "copy").len(), 4);
+}
+
+#[test]
+fn a_session_with_messages_is_not_replaced_by_an_import() {
+    let agent = agent(answers(2));
+    ask(&agent, "s1", "hello").unwrap();
+    let document = block_on(agent.export_session(&slot("s1"), Format::Lockgate)).unwrap();
+    let refused = block_on(agent.import_session(&slot("s1"), &document).unwrap()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InputInvalid);
+    assert_eq!(told(&agent, "s1").len(), 2);
+    let missing = block_on(agent.export_session(&slot("nobody"), Format::Lockgate)).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NoSuchSession);
+}
+
+#[test]
+fn documents_that_are_none_are_refused() {
+    let agent = agent(answers(1));
+    for (text, kind) in [
+        ("{", ErrorKind::InputInvalid),
+        ("[]", ErrorKind::InputInvalid),
+        (r#"{"lockgate":1}"#, ErrorKind::InputInvalid),
+        (r#"{"lockgate":1,"state":{"context":[{"role":"user"}]}}"#, ErrorKind::InputInvalid),
+        (r#"{"lockgate":99,"state":{"context":[]}}"#, ErrorKind::StateVersion),
+    ] {
+        let error = agent.import_session(&slot("s1"), text).err().unwrap();
+        assert_eq!(error.kind(), kind, "{text}");
+        assert!(error.hint_text().is_some(), "{text}");
+    }
+    assert!(block_on(agent.session(&slot("s1"))).unwrap().is_none());
+}
+
+#[test]
+fn a_session_of_the_reference_goes_on_here_and_back_again() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agentscope/example.json");
+    let document = fs::read_to_string(path).unwrap();
+    let agent = agent(answers(1));
+    block_on(agent.import_session(&slot("s1"), &document).unwrap()).unwrap();
+    let exported = block_on(agent.export_session(&slot("s1"), Format::AgentScope)).unwrap();
+    let (theirs, ours): (Value, Value) =
+        (serde_json::from_str(&document).unwrap(), serde_json::from_str(&exported).unwrap());
+    assert_eq!(ours, theirs);
+    ask(&agent, "s1", "go on").unwrap();
 }

@@ -187,3 +187,26 @@ story(
     assert.deepEqual(said, ["user: one", "user: two", "user: three"]);
   },
 );
+
+story(
+  "a session is exported, read by a person, and imported elsewhere",
+  async ({ createAgent, demoModel, tool, lines, assert }) => {
+    const clock = tool({ name: "clock", description: "time", inputSchema: { type: "object" }, execute: () => "noon ```" });
+    const agent = await createAgent({ name: "helper", model: demoModel(), tools: [clock] });
+    const [slot, copy, theirs] = ["s", "copy", "theirs"].map((sessionId) => ({ sessionId }));
+    await agent.call("what time is it", slot);
+    const info = await agent.importSession(copy, await agent.exportSession(slot));
+    assert.deepEqual([info.title, info.messages], ["what time is it", 4]);
+    assert.deepEqual(await agent.history(copy), await agent.history(slot));
+    const reference = JSON.parse(await agent.exportSession(slot, "agentscope"));
+    assert.equal(reference.context[0].role, "USER");
+    await agent.importSession(theirs, JSON.stringify(reference));
+    assert.deepEqual(lines(await agent.history(theirs)), lines(await agent.history(slot)));
+    const text = await agent.exportSession(slot, "markdown");
+    assert.match(text, /^# what time is it\n\n## User\n/);
+    assert.match(text, /````\nnoon ```\n````/);
+    assert.equal((await agent.importSession(slot, "{}").catch((error) => error)).code, "INPUT_INVALID");
+    assert.equal((await agent.exportSession({ sessionId: "nobody" }).catch((error) => error)).code, "NO_SUCH_SESSION");
+    assert.equal((await agent.exportSession(slot, "pdf").catch((error) => error)).code, "INPUT_INVALID");
+  },
+);
