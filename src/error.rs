@@ -78,13 +78,18 @@ kinds! {
 }
 
 /// Something went wrong: [`kind`](Error::kind) tells what, the text tells a person.
+///
+/// One pointer wide, so that every `?` on the way up is small.
 #[derive(Clone)]
-pub struct Error {
+pub struct Error(Box<Parts>);
+
+#[derive(Clone)]
+struct Parts {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
     cause: Option<Rc<dyn StdError>>,
-    second: Option<Rc<Error>>,
+    second: Option<Error>,
 }
 
 impl Error {
@@ -92,71 +97,72 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error { kind, message: message.into(), hint: None, cause: None, second: None }
+        let message = message.into();
+        Error(Box::new(Parts { kind, message, hint: None, cause: None, second: None }))
     }
 
     /// Says what to do next.
     #[cold]
     #[inline(never)]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.hint = Some(hint.into());
         self
     }
 
     /// Keeps what was thrown underneath, whole.
     #[cold]
     pub fn because(mut self, cause: Rc<dyn StdError>) -> Self {
-        self.cause = Some(cause);
+        self.0.cause = Some(cause);
         self
     }
 
     /// Carries an error that came after this one; the first stays the one that counts.
     #[cold]
     pub fn and_then(mut self, second: Error) -> Self {
-        self.second = Some(Rc::new(second));
+        self.0.second = Some(second);
         self
     }
 
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// The sentence for a person.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 
     /// What to do next, if there is something.
     pub fn hint_text(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.0.hint.as_deref()
     }
 
     /// What was thrown underneath.
     pub fn cause(&self) -> Option<&Rc<dyn StdError>> {
-        self.cause.as_ref()
+        self.0.cause.as_ref()
     }
 
     /// The error that came after this one, such as a failed save.
     pub fn second(&self) -> Option<&Error> {
-        self.second.as_deref()
+        self.0.second.as_ref()
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.message)
+        out.write_str(self.message())
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}", self.kind.code(), self.message)
+        write!(out, "{}: {}", self.kind().code(), self.message())
     }
 }
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.cause.as_deref()
+        self.0.cause.as_deref()
     }
 }

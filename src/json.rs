@@ -16,9 +16,12 @@ pub type Read<T> = Result<T, Misread>;
 /// How one value is read.
 pub type Reader<T> = fn(&Value) -> Read<T>;
 
-/// Where a document is not as expected.
+/// Where a document is not as expected. One pointer wide, so that every `?` on the way up is small.
 #[derive(Debug, PartialEq)]
-pub struct Misread {
+pub struct Misread(Box<Complaint>);
+
+#[derive(Debug, PartialEq)]
+struct Complaint {
     path: String,
     expected: String,
 }
@@ -28,15 +31,15 @@ impl Misread {
     #[cold]
     #[inline(never)]
     pub fn new(expected: &str) -> Self {
-        Misread { path: String::new(), expected: expected.to_owned() }
+        Misread(Box::new(Complaint { path: String::new(), expected: expected.to_owned() }))
     }
 
     /// The same complaint, seen from the object that holds the value.
     #[cold]
     #[inline(never)]
     fn under(mut self, step: &str) -> Self {
-        let joint = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("{step}{joint}{}", self.path);
+        let joint = if self.0.path.is_empty() || self.0.path.starts_with('[') { "" } else { "." };
+        self.0.path = format!("{step}{joint}{}", self.0.path);
         self
     }
 
@@ -44,8 +47,9 @@ impl Misread {
     #[cold]
     #[inline(never)]
     pub fn into_error(self, kind: ErrorKind, what: &str) -> Error {
-        let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path) };
-        Error::new(kind, format!("{what}{place}: expected {}", self.expected))
+        let place =
+            if self.0.path.is_empty() { String::new() } else { format!(" at {}", self.0.path) };
+        Error::new(kind, format!("{what}{place}: expected {}", self.0.expected))
     }
 }
 
