@@ -145,7 +145,9 @@ impl Inner {
             agent.cache.borrow_mut().take(&slot);
             for _ in 0..ATTEMPTS {
                 let mut session = agent.sessions.load(&slot, None).await?;
-                agent.recover(&mut session).await?;
+                if !agent.recover(&mut session).await? {
+                    continue;
+                }
                 let alteration = decide(&session)?;
                 let nothing_there = session.head.is_none() && makes == Makes::Nothing;
                 if nothing_there || agent.sessions.alter(&mut session, &alteration).await? {
@@ -158,7 +160,8 @@ impl Inner {
     }
 
     /// Inputs that were accepted and never logged belong to calls that are gone, since we hold gate and lock.
-    pub(super) async fn recover(&self, session: &mut Session) -> Result<()> {
+    /// `false`: the session has moved on meanwhile; load it again.
+    pub(super) async fn recover(&self, session: &mut Session) -> Result<bool> {
         for input in self.sessions.inputs(&session.slot).await? {
             let at = rfc3339(self.host.now_ms());
             let note = Rc::new(stamped(Message::note(CUT_OFF), self, &at));
@@ -171,12 +174,11 @@ impl Inner {
                 outcome: Outcome::ended(Reason::Interrupted),
                 facts: session.facts(),
             };
-            if self.sessions.finish(session, &turn).await?.overtaken {
-                *session = self.sessions.load(&session.slot.clone(), None).await?;
-            } else {
-                session.context.extend(messages);
+            if !self.sessions.recover(session, &turn).await? {
+                return Ok(false);
             }
+            session.context.extend(messages);
         }
-        Ok(())
+        Ok(true)
     }
 }

@@ -78,10 +78,23 @@ impl Driver {
             Either::Second(entered) => entered?,
         }
         // A session that moves on while its input is being accepted is read again: no token has been spent.
+        let mut tried: Option<u64> = None;
         for _ in 0..ATTEMPTS {
             let known = self.agent.cache.borrow_mut().take(&self.slot);
             let mut session = self.agent.sessions.load(&self.slot, known).await?;
-            self.agent.recover(&mut session).await?;
+            if !self.agent.recover(&mut session).await? {
+                continue;
+            }
+            // An acceptance that was refused may have arrived all the same, and been taken for one that was cut off.
+            if let Some(first) = tried
+                && !self.input.named
+                && self.agent.sessions.is_recovered(&session, &self.input.call_id, first).await?
+            {
+                let message = format!("{}: the input was taken up elsewhere", self.slot);
+                return Err(Error::new(ErrorKind::Superseded, message)
+                    .hint("the input is kept in the log; no model was asked")
+                    .into());
+            }
             let before = match self.made_before(&session).await? {
                 Before::Ended(ended) => {
                     self.agent.cache.borrow_mut().put(session);
@@ -93,9 +106,14 @@ impl Driver {
                 self.agent.cache.borrow_mut().put(session);
                 return self.ended_before_acceptance();
             }
-            if self.agent.sessions.accept(&mut session, &self.input).await? {
+            let cut_off =
+                session.facts().shutdown_interrupted && asks_the_same(&session, &self.input);
+            let known = cut_off || matches!(before, Before::Retryable);
+            let input = if known { self.input.again() } else { self.input.clone() };
+            tried.get_or_insert(session.head.as_ref().map_or(0, |head| head.next));
+            if self.agent.sessions.accept(&mut session, &input).await? {
                 self.outbox.push(Event::Accepted { messages: self.input.messages.clone() });
-                return self.turn(session, before).await;
+                return self.turn(session, input).await;
             }
         }
         let message = format!("{} changes faster than it can be read", self.slot);
@@ -103,14 +121,7 @@ impl Driver {
     }
 
     /// The loop, then the commit.
-    async fn turn(
-        &self,
-        mut session: Session,
-        before: Before,
-    ) -> std::result::Result<Reply, Failed> {
-        let cut_off = session.facts().shutdown_interrupted && asks_the_same(&session, &self.input);
-        let known = cut_off || matches!(before, Before::Retryable);
-        let input = if known { Vec::new() } else { self.input.messages.clone() };
+    async fn turn(&self, mut session: Session, input: Input) -> std::result::Result<Reply, Failed> {
         let turn = Turn {
             agent: &self.agent,
             slot: &self.slot,
@@ -119,8 +130,8 @@ impl Driver {
             cancel: &self.cancel,
             facts: RefCell::new(session.facts()),
         };
-        let spoken = turn.speak(&mut session, input).await;
-        self.commit(session, spoken).await
+        let spoken = turn.speak(&mut session, input.messages.clone()).await;
+        self.commit(session, spoken, input).await
     }
 
     /// What became of an earlier call of the same id.
@@ -128,10 +139,9 @@ impl Driver {
         if !self.input.named {
             return Ok(Before::Never);
         }
-        let Some(entry) = self.agent.sessions.outcome(session, &self.input.call_id).await? else {
-            return Ok(Before::Never);
-        };
-        same_input(&self.input, &entry)?;
+        let made = self.agent.sessions.outcome(session, &self.input.call_id).await?;
+        let Some((entry, asked)) = made else { return Ok(Before::Never) };
+        same_input(&self.input, &entry, asked.as_deref())?;
         let told = told_again(&entry, session.version(), &self.silence());
         Ok(told.map_or(Before::Retryable, Before::Ended))
     }
@@ -172,6 +182,7 @@ impl Driver {
         &self,
         mut session: Session,
         spoken: Spoken,
+        input: Input,
     ) -> std::result::Result<Reply, Failed> {
         let Spoken { messages, partial, usage, ended, facts } = spoken;
         if matches!(self.cancel.cause(), Some(Cause::Deleted)) {
@@ -182,14 +193,7 @@ impl Driver {
             Err(error) => Outcome::failed(error.kind().code(), error.message()),
         };
         let id = id::mint(&*self.agent.host);
-        let turn = StoredTurn {
-            id,
-            kind: EntryKind::Turn,
-            input: self.input.clone(),
-            messages,
-            outcome,
-            facts,
-        };
+        let turn = StoredTurn { id, kind: EntryKind::Turn, input, messages, outcome, facts };
         let saved = self.agent.sessions.finish(&mut session, &turn).await;
         let answer = answer_of(&turn.messages);
         let (saved, reason) = match (saved, ended) {

@@ -33,11 +33,15 @@ impl From<Error> for Failed {
 }
 
 /// Refuses a call whose id was used before for another input.
-pub(super) fn same_input(input: &Input, entry: &Entry) -> Result<()> {
+pub(super) fn same_input(input: &Input, entry: &Entry, asked: Option<&str>) -> Result<()> {
     let said =
         |message: &Rc<Message>| (message.role == Role::User).then(|| message.content.clone());
     let stored = entry.messages.iter().filter_map(said).take(input.messages.len());
-    if stored.eq(input.messages.iter().filter_map(said)) {
+    let same = match asked {
+        Some(asked) => asked == input.digest(),
+        None => stored.eq(input.messages.iter().filter_map(said)),
+    };
+    if same {
         return Ok(());
     }
     let message = format!("call \"{}\" was made before with another input", input.call_id);

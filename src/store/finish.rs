@@ -5,7 +5,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::port::Batch;
 use crate::store::Sessions;
-use crate::store::entry::EntryKind;
+use crate::store::entry::{Entry, EntryKind, Outcome};
 use crate::store::head::{Head, HeadRecord};
 use crate::store::records::Landing;
 use crate::store::session::{Session, Turn};
@@ -32,6 +32,9 @@ impl Sessions {
         let mut head = base.clone();
         let mut overtaken = false;
         for _ in 0..ATTEMPTS {
+            // What we have not changed stays as the other side has left it.
+            let facts = if turn.facts == base.facts { &head.facts } else { &turn.facts };
+            let turn = &Turn { facts: facts.clone(), ..turn.clone() };
             let change = self.records.change(|mint| session.ending(&head, turn, mint));
             match self.records.commit(&change.batch).await? {
                 Landing::Conflict => overtaken = true,
@@ -65,6 +68,28 @@ impl Sessions {
             head = theirs;
         }
         Err(superseded(&session.slot, "the session changes faster than this turn can be saved"))
+    }
+
+    /// Logs an accepted input whose call is gone. `false`: the session has moved on, and perhaps the input with it;
+    /// load it again.
+    pub async fn recover(&self, session: &mut Session, turn: &Turn) -> Result<bool> {
+        // The input of a session that was made after its head was looked for.
+        let Some(head) = session.head.clone() else { return Ok(false) };
+        let change = self.records.change(|mint| session.ending(&head, turn, mint));
+        let landed = matches!(self.records.commit(&change.batch).await?, Landing::Done);
+        if landed {
+            session.take(change);
+            session.bytes += turn.messages.iter().map(|message| message.weight()).sum::<usize>();
+        }
+        Ok(landed)
+    }
+
+    /// Whether the input of a call was logged, from this number on, as that of a call that was cut off.
+    pub async fn is_recovered(&self, session: &Session, call_id: &str, first: u64) -> Result<bool> {
+        let Some(head) = &session.head else { return Ok(false) };
+        let entries = self.records.entries(&session.keys, first, head.next.max(first)).await?;
+        let is_ours = |it: &Entry| it.kind == EntryKind::Recovered && it.call_id == call_id;
+        Ok(entries.values().any(is_ours))
     }
 
     /// Why our turn may not go on top of what the other side has written, if it may not.
@@ -114,10 +139,25 @@ impl Sessions {
     ) -> Result<Saved> {
         let mut session = session.clone();
         let mut theirs = theirs;
+        // What was recovered elsewhere has its input and its `call/<callId>` in the log already.
+        let call_id = &turn.input.call_id;
+        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
+        let recovered = entries
+            .into_iter()
+            .find(|(_, entry)| entry.kind == EntryKind::Recovered && entry.call_id == *call_id);
+        let mut turn = turn.clone();
+        turn.outcome = Outcome::failed(ErrorKind::Superseded.code(), why);
+        let parent = match recovered {
+            Some((name, entry)) => {
+                turn.messages.retain(|it| entry.messages.iter().all(|other| other.id != it.id));
+                turn.input.named = false;
+                Some(name)
+            }
+            None => base.leaf.clone(),
+        };
         for _ in 0..ATTEMPTS {
-            let change = self
-                .records
-                .change(|mint| session.branching(&theirs, base.leaf.clone(), turn, mint));
+            let change =
+                self.records.change(|mint| session.branching(&theirs, parent.clone(), &turn, mint));
             if !matches!(self.records.commit(&change.batch).await?, Landing::Conflict) {
                 break;
             }

@@ -59,16 +59,19 @@ impl Records {
     async fn settle(&self, batch: &Batch, error: Error) -> Result<Landing> {
         let Some((head, expected)) = &batch.expect else { return Err(error) };
         let Ok(found) = self.get(head.clone()).await else { return Err(error) };
-        let found = found.map(|record| record.revision);
+        let mut found = found.map(|record| record.revision);
+        if found == *expected {
+            match self.within("a commit", self.store.commit(batch)).await {
+                Ok(Committed::Done) => return Ok(Landing::Done),
+                // The first try may have arrived after all, between the reading and this one.
+                Ok(Committed::Conflict) => {
+                    found = self.get(head.clone()).await?.map(|record| record.revision);
+                }
+                Err(_) => return Err(error),
+            }
+        }
         if found.as_ref() == Some(&batch.revision) {
             return Ok(Landing::Done);
-        }
-        if found == *expected {
-            return match self.within("a commit", self.store.commit(batch)).await {
-                Ok(Committed::Done) => Ok(Landing::Done),
-                Ok(Committed::Conflict) => Ok(Landing::Conflict),
-                Err(_) => Err(error),
-            };
         }
         // It may have been applied and built upon: then the record that only we write is there.
         let Some((own, _)) = batch.put.first() else { return Err(error) };

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde::Serialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::json::{self, Fields, Object, Read};
 use crate::message::{Message, rfc3339};
@@ -12,6 +13,7 @@ use crate::slot::Slot;
 use crate::state::{AgentState, Facts};
 use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome, messages};
 use crate::store::head::{Anchor, Head, Piece};
+use crate::store::id;
 use crate::store::key::SlotKeys;
 
 /// How long a title or a last line may be, in characters.
@@ -46,14 +48,28 @@ pub struct Input {
     pub call_id: String,
     /// Whether its caller named the call, so that its outcome must be found again.
     pub named: bool,
-    /// What was said.
+    /// What was said; nothing, if it is in the log since an earlier try.
     pub messages: Vec<Rc<Message>>,
+    /// What was said in that earlier try, as [`digest`](Input::digest) tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
 }
 
 impl Input {
+    /// The same call on an input that the log has already.
+    pub fn again(&self) -> Input {
+        Input { messages: Vec::new(), asked: Some(self.digest()), ..self.clone() }
+    }
+
+    /// Tells what was said from all else.
+    pub fn digest(&self) -> String {
+        let said: Vec<_> = self.messages.iter().map(|message| &message.content).collect();
+        id::base32(&Sha256::digest(json::to_bytes(&said)))
+    }
+
     /// Reads a stored input.
     pub fn from_json(value: &Value) -> Read<Input> {
         let fields = Fields::of(value)?;
@@ -61,7 +77,8 @@ impl Input {
             call_id: fields.required("callId", json::text)?,
             named: fields.or_default("named", json::boolean)?,
             messages: fields.required("messages", messages)?,
-            rest: fields.rest(&["callId", "named", "messages"]),
+            asked: fields.optional("asked", json::text)?,
+            rest: fields.rest(&["callId", "named", "messages", "asked"]),
         })
     }
 }
@@ -263,10 +280,15 @@ impl Session {
         Change { batch, head }
     }
 
+    /// The head of a session that is not there.
+    pub fn unmade(&self, mint: Mint<'_>) -> Head {
+        Head::fresh(&self.slot, mint.epoch(), &mint.at())
+    }
+
     /// Deleting: every record goes, and a tombstone stays so that a late commit cannot bring the session back.
     pub fn deleting(&self, head: &Head, mint: Mint<'_>) -> Batch {
         let mut batch = self.batch(head, mint);
-        batch.remove.push(head.index.clone());
+        batch.remove.extend(self.head.iter().map(|head| head.index.clone()));
         batch.remove_prefix.push(self.keys.all());
         batch
             .put
@@ -293,7 +315,10 @@ impl Session {
     fn put_entry(&self, batch: &mut Batch, name: &EntryRef, parent: Option<EntryRef>, turn: &Turn) {
         let call_id = turn.input.call_id.clone();
         if turn.input.named {
-            let record = serde_json::json!({ "entry": name });
+            let mut record = serde_json::json!({ "entry": name });
+            if let (Some(asked), Some(record)) = (&turn.input.asked, record.as_object_mut()) {
+                record.insert("asked".to_owned(), asked.as_str().into());
+            }
             batch.put.push((self.keys.call(&call_id), json::to_bytes(&record)));
         }
         batch.remove.push(self.keys.input(&call_id));

@@ -111,7 +111,8 @@ impl Sessions {
     pub async fn alter(&self, session: &mut Session, alteration: &Alteration) -> Result<bool> {
         let entry_id = id::mint(&*self.records.host);
         let change = self.records.change(|mint| session.altering(alteration, entry_id, mint));
-        let landed = matches!(self.records.commit(&change.batch).await?, Landing::Done);
+        // One that was built upon is done too: once more would say it twice.
+        let landed = !matches!(self.records.commit(&change.batch).await?, Landing::Conflict);
         if landed {
             session.take(change);
         }
@@ -127,8 +128,10 @@ impl Sessions {
     pub async fn delete(&self, slot: &Slot) -> Result<()> {
         for _ in 0..ATTEMPTS {
             let session = self.load_head(slot).await?;
-            let Some(head) = &session.head else { return Ok(()) };
-            let batch = self.records.change(|mint| session.deleting(head, mint));
+            // Also where there is nothing: a call whose acceptance is still on its way must not make the session later.
+            let fresh = || self.records.change(|mint| session.unmade(mint));
+            let head = session.head.clone().unwrap_or_else(fresh);
+            let batch = self.records.change(|mint| session.deleting(&head, mint));
             if !matches!(self.records.commit(&batch).await?, Landing::Conflict) {
                 return Ok(());
             }
@@ -172,20 +175,26 @@ impl Sessions {
         }
     }
 
-    /// The stored turn of a call that its caller named, if it has ended.
-    pub async fn outcome(&self, session: &Session, call_id: &str) -> Result<Option<Entry>> {
+    /// The stored turn of a call that its caller named, if it has ended, and the digest of its input if that is in an
+    /// earlier turn.
+    pub async fn outcome(
+        &self,
+        session: &Session,
+        call_id: &str,
+    ) -> Result<Option<(Entry, Option<String>)>> {
         let Some(record) = self.records.get(session.keys.call(call_id)).await? else {
             return Ok(None);
         };
-        let name = read(
-            &record,
-            |value| json::Fields::of(value)?.required("entry", EntryRef::from_json),
-            "a call",
-        )?;
+        let fields = |value: &_| {
+            let fields = json::Fields::of(value)?;
+            let name = fields.required("entry", EntryRef::from_json)?;
+            Ok((name, fields.optional("asked", json::text)?))
+        };
+        let (name, asked) = read(&record, fields, "a call")?;
         let Some(record) = self.records.get(session.keys.entry(&name)).await? else {
             return Ok(None);
         };
-        read(&record, Entry::from_json, "an entry").map(Some)
+        read(&record, Entry::from_json, "an entry").map(|entry| Some((entry, asked)))
     }
 
     /// The head alone, without the context.
