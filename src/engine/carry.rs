@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::agentscope;
 use crate::engine::Agent;
@@ -15,7 +16,7 @@ use crate::error::Result;
 use crate::json::{self, Fields, Read};
 use crate::message::{Message, rfc3339};
 use crate::slot::Slot;
-use crate::state::Facts;
+use crate::state::{AgentState, Facts};
 use crate::store::info::SessionInfo;
 use crate::store::session::{Alteration, Context, Session};
 
@@ -29,6 +30,15 @@ pub enum Format {
     Lockgate,
     /// The AgentState document of AgentScope Java.
     AgentScope,
+}
+
+/// A session as we write it down.
+#[derive(Serialize)]
+struct Document<'a> {
+    lockgate: u64,
+    title: &'a str,
+    history: &'a [Rc<Message>],
+    state: &'a AgentState,
 }
 
 /// A session as it was written down.
@@ -47,16 +57,14 @@ impl Agent {
             return Err(Error::new(ErrorKind::NoSuchSession, format!("there is no {slot}")));
         };
         let state = session.state();
-        let document = match format {
-            Format::AgentScope => {
-                agentscope::export(slot, &state.context, &state.summary, &state.facts)
-            }
-            Format::Lockgate => {
-                let history = self.0.sessions.history(slot, None, u32::MAX as usize).await?;
-                json!({ "lockgate": VERSION, "title": head.card.title, "history": history, "state": state })
-            }
-        };
-        Ok(document.to_string())
+        if format == Format::AgentScope {
+            return Ok(
+                agentscope::export(slot, &state.context, &state.summary, &state.facts).to_string()
+            );
+        }
+        let history = self.0.sessions.history(slot, None, u32::MAX as usize).await?;
+        let title = &head.card.title;
+        Ok(json::to_text(&Document { lockgate: VERSION, title, history: &history, state: &state }))
     }
 
     /// Makes a session of a document. One that is there and has messages is not replaced.

@@ -20,7 +20,7 @@ use crate::wasm::call::Call;
 use crate::wasm::error::to_js;
 use crate::wasm::host::JsHost;
 use crate::wasm::indexed_db::IndexedDb;
-use crate::wasm::js::{text, value};
+use crate::wasm::js::value;
 use crate::wasm::lock::JsLock;
 use crate::wasm::model::{CustomModel, JsModel};
 use crate::wasm::options;
@@ -83,7 +83,7 @@ impl Agent {
     /// The session's AgentState, as JSON.
     pub fn state(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
-            Box::pin(async move { agent.state(&slot).await.map(|it| text(&it)) })
+            Box::pin(async move { agent.state(&slot).await.map(|it| json::to_text(&it)) })
         })
     }
 
@@ -96,7 +96,10 @@ impl Agent {
                     Ok((before, fields.optional("limit", json::count)?.unwrap_or(1_000)))
                 });
                 let (before, limit) = page.map_err(bad_page)?;
-                agent.history(&slot, before.as_deref(), limit as usize).await.map(|it| text(&it))
+                agent
+                    .history(&slot, before.as_deref(), limit as usize)
+                    .await
+                    .map(|it| json::to_text(&it))
             })
         })
     }
@@ -142,7 +145,7 @@ impl Agent {
             match messages.map_err(bad_input) {
                 Ok(messages) => {
                     let appended = agent.append(&slot, messages);
-                    Box::pin(async move { appended.await.map(|messages| text(&messages)) })
+                    Box::pin(async move { appended.await.map(|messages| json::to_text(&messages)) })
                 }
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             }
@@ -155,7 +158,9 @@ impl Agent {
         self.on_slot(request, |agent, slot, request| {
             let reference = request.get("format").and_then(Value::as_str) == Some("agentscope");
             let format = if reference { Format::AgentScope } else { Format::Lockgate };
-            Box::pin(async move { agent.export_session(&slot, format).await.map(|it| text(&it)) })
+            Box::pin(async move {
+                agent.export_session(&slot, format).await.map(|it| json::to_text(&it))
+            })
         })
     }
 
@@ -165,7 +170,9 @@ impl Agent {
         self.on_slot(request, |agent, slot, request| {
             let document = request.get("text").and_then(Value::as_str).unwrap_or_default();
             match agent.import_session(&slot, document) {
-                Ok(imported) => Box::pin(async move { imported.await.map(|info| text(&info)) }),
+                Ok(imported) => {
+                    Box::pin(async move { imported.await.map(|info| json::to_text(&info)) })
+                }
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             }
         })
@@ -174,7 +181,7 @@ impl Agent {
     /// The session's line in a list, or null.
     pub fn session(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
-            Box::pin(async move { agent.session(&slot).await.map(|info| text(&info)) })
+            Box::pin(async move { agent.session(&slot).await.map(|info| json::to_text(&info)) })
         })
     }
 
@@ -195,7 +202,7 @@ impl Agent {
             let page = Page { after, limit: Some(limit), keys_only: false };
             Ok(Task::new(Box::pin(async move {
                 let infos = agent.list_sessions(user.as_deref(), page).await?;
-                Ok(text(&infos).into())
+                Ok(json::to_text(&infos).into())
             })))
         };
         begin().map_err(|error: Error| to_js(&error))

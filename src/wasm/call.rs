@@ -14,7 +14,6 @@ use crate::event::Event;
 use crate::json;
 use crate::message::Message;
 use crate::wasm::error::to_js;
-use crate::wasm::js::text;
 use crate::wasm::task::numbered;
 
 /// A call under way. Stopping and emitting go through handles of their own, never through the call that is polled.
@@ -71,9 +70,9 @@ impl Call {
                 let over = call.ended().is_some();
                 self.call.set(Some(call));
                 if watched {
-                    return Some(text(&events));
+                    return Some(json::to_text(&events));
                 }
-                over.then(|| events.back().map(|last| text(&[last]))).flatten()
+                over.then(|| events.back().map(|last| json::to_text(&[last]))).flatten()
             }
             Poll::Pending => {
                 self.call.set(Some(call));

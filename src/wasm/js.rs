@@ -26,11 +26,6 @@ pub(super) fn object(from: &Value) -> JsValue {
     from.serialize(&serializer).unwrap_or(JsValue::NULL)
 }
 
-/// Anything of ours as JSON text.
-pub(super) fn text<T: Serialize>(from: &T) -> String {
-    serde_json::to_string(from).unwrap_or_default()
-}
-
 /// Waits for what a host function answered: a promise, or the value itself where it was at hand.
 pub(super) async fn settled(
     answer: std::result::Result<JsValue, JsValue>,

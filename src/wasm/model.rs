@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use serde::Serialize;
+use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::error::Error;
@@ -10,9 +12,9 @@ use crate::error::Result;
 use crate::future::Local;
 use crate::json;
 use crate::message::Delta;
-use crate::port::{Deltas, Model, Request};
+use crate::port::{Deltas, Model, Request, ToolSpec};
 use crate::wasm::error::from_js;
-use crate::wasm::js::{settled, text};
+use crate::wasm::js::settled;
 
 #[wasm_bindgen]
 extern "C" {
@@ -49,6 +51,14 @@ pub(super) struct CustomModel {
     model: JsModel,
 }
 
+/// A request but for its messages.
+#[derive(Serialize)]
+struct Rest<'a> {
+    system: &'a str,
+    tools: &'a [Rc<ToolSpec>],
+    generate: &'a Value,
+}
+
 impl CustomModel {
     pub(super) fn new(model: JsModel) -> CustomModel {
         CustomModel { id: model.id(), model }
@@ -59,12 +69,9 @@ impl CustomModel {
         let unchanged = request.lineage.take_unchanged().min(request.messages.len());
         let known = self.model.known(lineage, unchanged as f64)? as usize;
         let added = request.messages.get(known..).unwrap_or_default();
-        let rest = serde_json::json!({
-            "system": request.system,
-            "tools": request.tools,
-            "generate": request.generate,
-        });
-        self.model.ask(request.tag, lineage, &text(&added), &rest.to_string())
+        let Request { system, tools, generate, .. } = request;
+        let rest = json::to_text(&Rest { system, tools, generate });
+        self.model.ask(request.tag, lineage, &json::to_text(&added), &rest)
     }
 }
 
