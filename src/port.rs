@@ -96,8 +96,8 @@ pub enum Shared {
 
 /// Answers, piece by piece.
 pub trait Model {
-    /// Its name, as events show it.
-    fn id(&self) -> &str;
+    /// Its name, as events of a call show it.
+    fn id(&self, tag: u32) -> String;
     /// Begins an answer. An error here means that nothing of it was seen.
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>>;
 }

@@ -30,7 +30,7 @@ impl Turn<'_> {
     pub(super) async fn ask(&self, session: &Session, asking: Asking, iteration: u32) -> Asked {
         let mut attempt = 1;
         loop {
-            let model = self.agent.model.id().to_owned();
+            let model = self.agent.model.id(self.tag);
             self.outbox.push(Event::ModelStart { iteration, model });
             let asked = self.ask_once(session, asking, iteration).await;
             let Asked::Failed(error, None) = asked else { return asked };
@@ -55,7 +55,7 @@ impl Turn<'_> {
         let mut events = Vec::new();
         let seconds = (self.agent.host.now_ms() - started) / 1_000.0;
         let reply = assembly.finish(seconds, &mut events);
-        events.into_iter().for_each(|event| self.outbox.push(event));
+        events.into_iter().for_each(|event| self.show(event));
         let finish = match &received {
             Ok(Either::First(())) => "interrupted",
             Ok(Either::Second(())) => reply.finish.word(),
@@ -82,6 +82,8 @@ impl Turn<'_> {
             Asking::WithTools => self.visible_tools(),
             Asking::ToClose => Vec::new(),
         };
+        let formed = self.output.map(|output| Rc::clone(output.spec()));
+        let tools: Vec<_> = tools.into_iter().chain(formed).collect();
         let request = Request {
             slot: self.slot,
             tag: self.tag,
@@ -89,7 +91,7 @@ impl Turn<'_> {
             messages: &session.context,
             lineage: &session.lineage,
             tools: &tools,
-            generate: &self.agent.options.generate,
+            generate: self.generate,
         };
         let asked = self.unless_stopped(timeouts.model, self.agent.model.ask(request)).await?;
         let Either::Second(mut deltas) = asked else { return Ok(Either::First(())) };
@@ -103,8 +105,14 @@ impl Turn<'_> {
             patience = timeouts.idle;
             let mut events = Vec::new();
             arrived.into_iter().for_each(|delta| assembly.push(delta, &mut events));
-            events.into_iter().for_each(|event| self.outbox.push(event));
+            events.into_iter().for_each(|event| self.show(event));
             self.breathe().await;
+        }
+    }
+
+    fn show(&self, event: Event) {
+        if !self.output.is_some_and(|output| output.hides(&event)) {
+            self.outbox.push(event);
         }
     }
 

@@ -8,15 +8,20 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use serde_json::Value;
+
 use crate::engine::Inner;
 use crate::engine::cancel::Cancel;
 use crate::engine::drive::{Driver, stamped};
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::Ended;
+use crate::engine::output::Output;
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::error::Result;
 use crate::event::{Event, Stamped};
 use crate::future::Local;
+use crate::json::Object;
 use crate::message::{Message, rfc3339};
 use crate::slot::Slot;
 use crate::store::id;
@@ -42,6 +47,10 @@ pub struct CallRequest {
     pub messages: Vec<Message>,
     /// The caller's own name for the call: the same again answers with the stored outcome.
     pub call_id: Option<String>,
+    /// The form that the answer is to have, as JSON Schema.
+    pub output: Option<Value>,
+    /// Temperature and the like, over the agent's own.
+    pub generate: Option<Object>,
     /// What to do if the session has a call already.
     pub overlap: Overlap,
     /// What models and tools are to know the call by; free for the caller, never stored.
@@ -61,8 +70,11 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn begin(agent: Rc<Inner>, request: CallRequest) -> Call {
-        let CallRequest { slot, messages, call_id, tag, overlap: _ } = request;
+    pub(super) fn begin(agent: Rc<Inner>, request: CallRequest) -> Result<Call> {
+        let CallRequest { slot, messages, call_id, tag, output, generate, overlap: _ } = request;
+        let output = output.as_ref().map(Output::new).transpose()?;
+        let mut options = agent.options.generate.as_object().cloned().unwrap_or_default();
+        options.extend(generate.unwrap_or_default());
         let named = call_id.is_some();
         let id: Rc<str> = call_id.unwrap_or_else(|| id::mint(&*agent.host)).into();
         let outbox = Rc::<Outbox>::default();
@@ -76,6 +88,8 @@ impl Call {
             held: None,
             slot: slot.clone(),
             tag,
+            output,
+            generate: Value::Object(options),
             input: Input {
                 call_id: id.to_string(),
                 named,
@@ -88,7 +102,7 @@ impl Call {
             agent: Rc::clone(&agent),
         };
         let drive: Local<'static, Ended> = Box::pin(driver.drive());
-        Call { id, slot, agent, outbox, cancel, drive: Some(drive), ended: None, n_events: 0 }
+        Ok(Call { id, slot, agent, outbox, cancel, drive: Some(drive), ended: None, n_events: 0 })
     }
 
     /// Its id.

@@ -6,6 +6,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use crate::engine::Inner;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::gate::Ticket;
@@ -13,6 +15,7 @@ use crate::engine::outbox::Outbox;
 use crate::engine::outcome::{
     Ended, Failed, aborted, answer_of, gone, same_input, shutting_down, told_again,
 };
+use crate::engine::output::Output;
 use crate::engine::turn::{Spoken, Turn};
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -39,6 +42,8 @@ pub(super) struct Driver {
     pub(super) slot: Slot,
     pub(super) tag: u32,
     pub(super) input: Input,
+    pub(super) output: Option<Output>,
+    pub(super) generate: Value,
     pub(super) outbox: Rc<Outbox>,
     pub(super) cancel: Cancel,
     pub(super) number: u64,
@@ -129,6 +134,8 @@ impl Driver {
             outbox: &self.outbox,
             cancel: &self.cancel,
             facts: RefCell::new(session.facts()),
+            output: self.output.as_ref(),
+            generate: &self.generate,
         };
         let spoken = turn.speak(&mut session, input.messages.clone()).await;
         self.commit(session, spoken, input).await
@@ -188,8 +195,9 @@ impl Driver {
         if matches!(self.cancel.cause(), Some(Cause::Deleted)) {
             return Err(gone(&self.slot).into());
         }
+        let output = self.output.as_ref().and_then(Output::given);
         let outcome = match &ended {
-            Ok(reason) => Outcome::ended(*reason),
+            Ok(reason) => Outcome { output: output.clone(), ..Outcome::ended(*reason) },
             Err(error) => Outcome::failed(error.kind().code(), error.message()),
         };
         let id = id::mint(&*self.agent.host);
@@ -223,7 +231,7 @@ impl Driver {
             message,
             messages,
             usage,
-            output: None,
+            output,
             asks: Vec::new(),
             version,
         })

@@ -13,6 +13,7 @@ mod gate;
 mod options;
 mod outbox;
 mod outcome;
+mod output;
 mod turn;
 mod work;
 
@@ -137,7 +138,7 @@ impl Agent {
             return Err(Error::new(ErrorKind::Busy, message)
                 .hint("wait for some of them, or raise queueLimit"));
         }
-        Ok(Call::begin(Rc::clone(&self.0), request))
+        Call::begin(Rc::clone(&self.0), request)
     }
 
     /// The session as it is stored; of one that is not there, a fresh state of version 0.

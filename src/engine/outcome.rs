@@ -72,7 +72,7 @@ pub(super) fn told_again(
         message,
         messages: entry.messages.clone(),
         usage,
-        output: None,
+        output: outcome.output.clone(),
         asks: Vec::new(),
         version,
     }))

@@ -3,12 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use crate::engine::Inner;
 use crate::engine::ask::Asked;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::drive::stamped;
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::{aborted, shutting_down};
+use crate::engine::output::Output;
 use crate::error::Error;
 use crate::error::Result;
 use crate::event::Reason;
@@ -41,6 +44,10 @@ pub(super) struct Turn<'a> {
     pub(super) cancel: &'a Cancel,
     /// The AgentState fields as this call has changed them.
     pub(super) facts: RefCell<Facts>,
+    /// The form that the caller asked for.
+    pub(super) output: Option<&'a Output>,
+    /// Temperature and the like.
+    pub(super) generate: &'a Value,
 }
 
 impl Turn<'_> {
@@ -82,7 +89,7 @@ impl Turn<'_> {
                     run.interrupted(None)
                 }
                 Step::CallModel(asking) => {
-                    match self.ask(session, asking, run.iteration() + 1).await {
+                    match self.ask_formed(session, asking, run.iteration() + 1).await {
                         Asked::Replied(reply) => run.replied(reply),
                         Asked::Stopped(said) => run.interrupted(said),
                         Asked::Failed(why, said) => {

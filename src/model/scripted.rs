@@ -88,8 +88,8 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn id(&self) -> &str {
-        "scripted"
+    fn id(&self, _: u32) -> String {
+        "scripted".to_owned()
     }
 
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {

@@ -10,7 +10,9 @@ import { locksOf } from "./locks.js";
 import { toMarkdown } from "./markdown.js";
 import { checkCall, checkId, checkOptions, checkInput, checkSlot, jsonText } from "./options.js";
 import type { Checked } from "./options.js";
-import type { Agent, AgentState, CallOptions, Input, Msg, SessionInfo, Slot, Store } from "./types.js";
+import type {
+  Agent, AgentState, Call, CallOptions, InferSchema, Input, Msg, Reply, Schema, SessionInfo, Slot, Store,
+} from "./types.js";
 import { loadEngine } from "./wasm.js";
 import type { Engine, Instance, Load } from "./wasm.js";
 
@@ -48,12 +50,12 @@ class AgentHandle implements Agent {
     this.#core();
   }
 
-  call(input: Input, context?: Slot & CallOptions): ReturnType<Agent["call"]> {
-    return this.#begin(input, context, false).result;
+  call<S extends Schema = never>(input: Input, context?: Slot & CallOptions<S>): Promise<Reply<InferSchema<S>>> {
+    return this.#begin(input, context, false).result as Promise<Reply<InferSchema<S>>>;
   }
 
-  stream(input: Input, context?: Slot & CallOptions): CallHandle {
-    return this.#begin(input, context, true);
+  stream<S extends Schema = never>(input: Input, context?: Slot & CallOptions<S>): Call<InferSchema<S>> {
+    return this.#begin(input, context, true) as Call<InferSchema<S>>;
   }
 
   async interrupt(slot: Slot, message?: Input): Promise<boolean> {
@@ -158,13 +160,15 @@ class AgentHandle implements Agent {
     const slot: Slot = Object.freeze({ sessionId, ...ownUser(context) });
     const attributes = Object.freeze({ ...(context?.attributes ?? {}) });
     const onEnd = (): void => void this.#calls.delete(tag);
-    const call = new CallHandle({ slot, attributes, signal: context?.signal, watched, onEnd });
+    const setup = { slot, attributes, signal: context?.signal, outputSchema: context?.outputSchema, watched, onEnd };
+    const call = new CallHandle(setup);
     try {
-      const { callId, overlap } = checkCall(context);
+      const { plain, model } = checkCall(context);
+      call.model = model;
       const checked = checkSlot(context);
       if (isInside(this.#calls, { ...checked, sessionId }, context?.signal)) throw reentrant("call");
       checkInput(input);
-      const request = encoder.encode(jsonText({ ...checked, callId, overlap, tag, input }));
+      const request = encoder.encode(jsonText({ ...checked, ...plain, tag, input }));
       const { instance, core } = this.#core();
       this.#calls.set(tag, call);
       call.begin(instance, () => core.call(request));

@@ -3,8 +3,10 @@
 import type { CoreCall } from "./core.js";
 import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import type { CoreError } from "./errors.js";
+import type { ModelKind } from "./kinds.js";
 import { checkInput, jsonText } from "./options.js";
-import type { AgentEvent, Attributes, Call, Input, Reply, Slot } from "./types.js";
+import { validated } from "./schema.js";
+import type { AgentEvent, Attributes, Call, Input, Reply, Schema, Slot } from "./types.js";
 import type { Instance } from "./wasm.js";
 
 /** An event as Rust sends it: without the members that all events of a call share. */
@@ -15,6 +17,7 @@ export interface CallSetup {
   readonly slot: Slot;
   readonly attributes: Attributes;
   readonly signal: AbortSignal | undefined;
+  readonly outputSchema: Schema | undefined;
   /** Whether anybody will read its events. */
   readonly watched: boolean;
   /** Called once, when it is over. */
@@ -26,6 +29,8 @@ export class CallHandle implements Call {
   readonly slot: Slot;
   readonly attributes: Attributes;
   readonly result: Promise<Reply>;
+  /** The model of this call, if it is not the agent's. */
+  model: ModelKind | undefined;
   readonly #setup: CallSetup;
   #id = "";
   #core: CoreCall | undefined;
@@ -146,8 +151,22 @@ export class CallHandle implements Call {
 
   #take(bare: Bare, at: string): void {
     if (this.#setup.watched) this.#keep(bare, at);
-    if (bare.type === "call-end") this.#end(() => this.#resolve((bare as unknown as { reply: Reply }).reply));
+    if (bare.type === "call-end") this.#end(() => this.#answer((bare as unknown as { reply: Reply }).reply));
     if (bare.type === "error") this.#fail(this.#failure((bare as unknown as { error: CoreError }).error));
+  }
+
+  /** Resolves the result; a schema with a `validate` of its own has the last word on the output. */
+  #answer(reply: Reply): void {
+    const schema = this.#setup.outputSchema;
+    if (schema === undefined || reply.output === undefined) return this.#resolve(reply);
+    validated(schema, reply.output).then(
+      (output) => this.#resolve({ ...reply, output }),
+      (cause: unknown) => {
+        const message = cause instanceof Error ? cause.message : String(cause);
+        const details = { slot: this.slot, callId: this.#id, partial: reply.message, cause };
+        this.#reject(new LockgateError("OUTPUT_INVALID", message, { ...details, hint: "the turn is stored; ask for a simpler form" }));
+      },
+    );
   }
 
   /** Keeps an event for the reader; a delta right behind one of the same block is joined to it. */

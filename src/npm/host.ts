@@ -31,7 +31,7 @@ export function portsOf(
   parts: { readonly model: ModelKind; readonly store: Store; readonly tools: readonly ToolKind[]; readonly lock: Lock },
 ): Ports {
   return {
-    model: modelPort(instance, parts.model),
+    model: modelPort(instance, calls, parts.model),
     store: storePort(instance, parts.store),
     tools: parts.tools.map((tool) => toolPort(instance, calls, tool)),
     lock: lockPort(instance, parts.lock),
@@ -51,15 +51,16 @@ function lockPort(instance: Instance, lock: Lock): Lock {
   };
 }
 
-function modelPort(instance: Instance, model: ModelKind): unknown {
+function modelPort(instance: Instance, calls: Calls, own: ModelKind): unknown {
   const mirrors = new Mirrors();
   return {
-    id: model.id,
+    id: (tag: number) => (calls.get(tag)?.model ?? own).id,
     known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
-    ask(_tag: number, lineage: number, added: string, rest: string): Deltas {
+    ask(tag: number, lineage: number, added: string, rest: string): Deltas {
       const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
       const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
       const request: ModelRequest = { system, tools, generate, get messages() { return messages(); } };
+      const model = calls.get(tag)?.model ?? own;
       const deltas = pump((options) => model.generate(request, options));
       const forget = instance.onCrash(deltas.cancel);
       return {

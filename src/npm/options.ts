@@ -3,6 +3,7 @@
 import { LockgateError } from "./errors.js";
 import { modelKind, storeKind, toolKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
+import { jsonSchema } from "./schema.js";
 import { wellFormed } from "./text.js";
 import type { AgentOptions, CallOptions, Input, Slot, Store } from "./types.js";
 
@@ -130,14 +131,18 @@ export function jsonText(value: object | string): string {
   }
 }
 
-/** The options of a call besides its slot. */
-export function checkCall(context: (Slot & CallOptions) | undefined): CallOptions {
-  const { signal, callId, attributes, overlap } = context ?? ({} as CallOptions);
+/** The options of a call besides its slot, as Rust takes them, and the model if it has one of its own. */
+export function checkCall(context: (Slot & CallOptions) | undefined): { readonly plain: object; readonly model: ModelKind | undefined } {
+  const { signal, callId, overlap, model, outputSchema, generate } = context ?? ({} as CallOptions);
   if (callId !== undefined) checkId("callId", callId);
   if (signal !== undefined && !(typeof signal === "object" && signal !== null && "aborted" in signal)) {
-    throw new LockgateError("INPUT_INVALID", "signal is not an AbortSignal", { hint: "use new AbortController().signal" });
+    throw badInput("signal is not an AbortSignal", "use new AbortController().signal");
   }
-  return { signal, callId, ...(overlap === undefined ? {} : { overlap }), ...(attributes === undefined ? {} : { attributes }) };
+  const kind = modelKind(model);
+  if (model !== undefined && kind === undefined) throw badInput("model is not a model", "use customModel({ … }) or another model of ours");
+  if (generate !== undefined && (typeof generate !== "object" || generate === null)) throw badInput("generate is not an object", "generate: { temperature: 0 }");
+  const schema = outputSchema === undefined ? undefined : jsonSchema(outputSchema, "the output");
+  return { plain: { callId, overlap, generate, outputSchema: schema }, model: kind };
 }
 
 function json(plain: Record<string, unknown>): string {
@@ -181,6 +186,10 @@ function describe(value: unknown): string {
 
 function wrong(message: string, hint: string, cause?: unknown): LockgateError {
   return new LockgateError("OPTIONS", message, { hint, ...(cause === undefined ? {} : { cause }) });
+}
+
+function badInput(message: string, hint: string): LockgateError {
+  return new LockgateError("INPUT_INVALID", message, { hint });
 }
 
 function badId(message: string, hint: string): LockgateError {

@@ -126,14 +126,20 @@ export interface AgentOptions {
 /** What the reference calls RuntimeContext. */
 export interface CallContext extends Slot, CallOptions {}
 
-export interface CallOptions {
+export interface CallOptions<S extends Schema = Schema> {
   readonly signal?: AbortSignal | undefined;
   /** A caller's id for this call. The same id again returns the stored outcome instead of running twice. */
   readonly callId?: string | undefined;
   /** Instead of the agent's own, for this call only. */
   readonly overlap?: AgentOptions["overlap"];
+  /** Instead of the agent's own, for this call only. */
+  readonly model?: Model;
   /** Free attributes for tools of this call; never stored. */
   readonly attributes?: Attributes;
+  /** Structured output: `reply.output` has this form, or the call fails with OUTPUT_INVALID. */
+  readonly outputSchema?: S;
+  /** Over the agent's own. */
+  readonly generate?: GenerateOptions;
 }
 
 /** Yours to extend: `declare module "lockgate" { interface Attributes { db: Db } }` */
@@ -144,10 +150,13 @@ export interface Attributes {
 /** One agent, many sessions, each behind its own gate. */
 export interface Agent extends AsyncDisposable {
   readonly name: string;
-  /** Says something and waits for the saved answer. Without a context only where the agent has a defaultSessionId. */
-  call(input: Input, context?: Slot & CallOptions): Promise<Reply>;
+  /** Says something and waits for the saved answer. */
+  call<S extends Schema = never>(input: Input, context: Slot & CallOptions<S>): Promise<Reply<InferSchema<S>>>;
+  /** Only with defaultSessionId, else ID_INVALID. */
+  call(input: Input): Promise<Reply>;
   /** The same call, as events. */
-  stream(input: Input, context?: Slot & CallOptions): Call;
+  stream<S extends Schema = never>(input: Input, context: Slot & CallOptions<S>): Call<InferSchema<S>>;
+  stream(input: Input): Call;
   /** Stops that session's running call (and, if none runs, nothing). True if a call was told. The message is what the user says next. */
   interrupt(slot: Slot, message?: Input): Promise<boolean>;
   /** Of a session that is not there: a fresh state, version 0, not stored. */

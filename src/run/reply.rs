@@ -7,7 +7,7 @@ use crate::json::Object;
 use crate::message::{Block, CallState, Delta, Finish, Message, Role, ToolUse, Usage};
 
 /// A whole answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reply {
     /// What was said; with an id, since its events carry it.
     pub message: Message,

@@ -83,17 +83,25 @@ pub struct Outcome {
     /// The error's sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The answer in the form that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
 }
 
 impl Outcome {
     /// The call ended well.
     pub fn ended(reason: Reason) -> Outcome {
-        Outcome { reason: Some(json::to_value(&reason)), code: None, message: None }
+        Outcome { reason: Some(json::to_value(&reason)), code: None, message: None, output: None }
     }
 
     /// The call failed.
     pub fn failed(code: &str, message: &str) -> Outcome {
-        Outcome { reason: None, code: Some(code.to_owned()), message: Some(message.to_owned()) }
+        Outcome {
+            reason: None,
+            code: Some(code.to_owned()),
+            message: Some(message.to_owned()),
+            output: None,
+        }
     }
 
     fn from_json(value: &Value) -> Read<Outcome> {
@@ -102,6 +110,7 @@ impl Outcome {
             reason: fields.optional("reason", json::any)?,
             code: fields.optional("code", json::text)?,
             message: fields.optional("message", json::text)?,
+            output: fields.optional("output", json::any)?,
         })
     }
 }

@@ -236,7 +236,7 @@ impl Agent {
 fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     let plain = value(plain, ErrorKind::Options, "the options")?;
     let mut builder = Builder::new(options::read(&plain)?).host(Rc::new(JsHost));
-    let model = CustomModel::new(port(ports, "model").unchecked_into::<JsModel>());
+    let model = CustomModel(port(ports, "model").unchecked_into::<JsModel>());
     builder = builder.model(Rc::new(model));
     builder = builder.store(store(&plain, port(ports, "store"))?);
     let specs = plain.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -278,7 +278,9 @@ fn call_request(agent: &engine::Agent, request: &Value) -> Result<CallRequest> {
     let tag = fields.or_default("tag", json::count).map_err(bad_input)? as u32;
     let overlap = fields.optional("overlap", options::overlap).map_err(bad_input)?;
     let overlap = overlap.unwrap_or(agent.options().overlap);
-    Ok(CallRequest { slot, messages, call_id, overlap, tag })
+    let output = fields.optional("outputSchema", json::any).map_err(bad_input)?;
+    let generate = fields.optional("generate", json::object).map_err(bad_input)?;
+    Ok(CallRequest { slot, messages, call_id, output, generate, overlap, tag })
 }
 
 /// Text, one message, or several.

@@ -20,8 +20,9 @@ use crate::wasm::js::settled;
 extern "C" {
     /// The model as `src/npm/host.ts` hands it over.
     pub(super) type JsModel;
-    #[wasm_bindgen(method, getter)]
-    fn id(this: &JsModel) -> String;
+    /// The model of a call.
+    #[wasm_bindgen(method, catch)]
+    fn id(this: &JsModel, tag: u32) -> std::result::Result<String, JsValue>;
     /// How many messages of a lineage JavaScript has, none of them newer than `unchanged`.
     #[wasm_bindgen(method, catch)]
     fn known(this: &JsModel, lineage: f64, unchanged: f64) -> std::result::Result<u32, JsValue>;
@@ -46,10 +47,7 @@ extern "C" {
 }
 
 /// A model that JavaScript runs.
-pub(super) struct CustomModel {
-    id: String,
-    model: JsModel,
-}
+pub(super) struct CustomModel(pub(super) JsModel);
 
 /// A request but for its messages.
 #[derive(Serialize)]
@@ -60,24 +58,20 @@ struct Rest<'a> {
 }
 
 impl CustomModel {
-    pub(super) fn new(model: JsModel) -> CustomModel {
-        CustomModel { id: model.id(), model }
-    }
-
     fn begin(&self, request: Request<'_>) -> std::result::Result<JsDeltas, JsValue> {
         let lineage = request.lineage.id() as f64;
         let unchanged = request.lineage.take_unchanged().min(request.messages.len());
-        let known = self.model.known(lineage, unchanged as f64)? as usize;
+        let known = self.0.known(lineage, unchanged as f64)? as usize;
         let added = request.messages.get(known..).unwrap_or_default();
         let Request { system, tools, generate, .. } = request;
         let rest = json::to_text(&Rest { system, tools, generate });
-        self.model.ask(request.tag, lineage, &json::to_text(&added), &rest)
+        self.0.ask(request.tag, lineage, &json::to_text(&added), &rest)
     }
 }
 
 impl Model for CustomModel {
-    fn id(&self) -> &str {
-        &self.id
+    fn id(&self, tag: u32) -> String {
+        self.0.id(tag).unwrap_or_default()
     }
 
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {

@@ -19,6 +19,7 @@ mod gate;
 mod groups;
 mod key;
 mod message;
+mod output;
 mod run;
 mod schema;
 mod sessions;

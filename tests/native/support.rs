@@ -134,6 +134,8 @@ pub fn request(session: &str, text: &str) -> CallRequest {
         slot: slot(session),
         messages: said(text),
         call_id: None,
+        output: None,
+        generate: None,
         overlap: Default::default(),
         tag: 0,
     }

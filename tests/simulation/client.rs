@@ -68,6 +68,8 @@ impl Schedule {
                 messages: vec![said(&question.text)],
                 call_id: question.name.clone(),
                 tag: attempt as u32,
+                output: None,
+                generate: None,
                 overlap: Default::default(),
             }
         };

@@ -40,8 +40,8 @@ enum End {
 }
 
 impl Model for SimModel {
-    fn id(&self) -> &str {
-        "simulated"
+    fn id(&self, _: u32) -> String {
+        "simulated".to_owned()
     }
 
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
