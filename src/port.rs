@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::future::Local;
+use crate::json::{self, Fields, Read};
 use crate::message::{Block, Delta, Message};
 use crate::slot::Slot;
 use crate::state::Facts;
@@ -184,6 +185,20 @@ pub struct ToolSpec {
     pub timeout_ms: Option<u64>,
 }
 
+impl ToolSpec {
+    /// Reads what a model is to be told of a tool.
+    pub fn from_json(value: &Value) -> Read<ToolSpec> {
+        let fields = Fields::of(value)?;
+        Ok(ToolSpec {
+            name: fields.required("name", json::text)?,
+            description: fields.required("description", json::text)?,
+            input_schema: fields.required("inputSchema", json::object).map(Value::Object)?,
+            parallel: fields.optional("parallel", json::boolean)?.unwrap_or(true),
+            timeout_ms: fields.optional("timeoutMs", json::count)?,
+        })
+    }
+}
+
 /// Does something for the model.
 pub trait Tool {
     /// What a model is told of it.
@@ -213,6 +228,74 @@ pub trait Desk {
     fn facts(&self) -> Facts;
     /// Changes them; they are saved with the call.
     fn change(&self, change: &mut dyn FnMut(&mut Facts));
+}
+
+/// Looks at a call from outside; may change what it sees, or stop the call.
+pub trait Hook {
+    /// Its name, for errors.
+    fn name(&self) -> &str;
+    /// Whether it has something to say there.
+    fn is_at(&self, point: Point) -> bool;
+    /// Is given a value and answers with what is to change in it; null changes nothing. An error stops the call.
+    fn at<'a>(&'a self, point: Point, given: Value, run: HookRun<'a>) -> Local<'a, Result<Value>>;
+}
+
+/// Where a hook is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// With the input, before the first model call.
+    OnCall,
+    /// With the instructions, once a call.
+    SystemPrompt,
+    /// With a request.
+    BeforeModel,
+    /// With an answer.
+    AfterModel,
+    /// With a tool's name and input.
+    BeforeTool,
+    /// With a tool's result.
+    AfterTool,
+    /// With the outcome, once it is saved.
+    OnEnd,
+}
+
+impl Point {
+    /// Every point.
+    pub const ALL: &'static [Point] = &[
+        Point::OnCall,
+        Point::SystemPrompt,
+        Point::BeforeModel,
+        Point::AfterModel,
+        Point::BeforeTool,
+        Point::AfterTool,
+        Point::OnEnd,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Point::OnCall => "onCall",
+            Point::SystemPrompt => "systemPrompt",
+            Point::BeforeModel => "beforeModel",
+            Point::AfterModel => "afterModel",
+            Point::BeforeTool => "beforeTool",
+            Point::AfterTool => "afterTool",
+            Point::OnEnd => "onEnd",
+        }
+    }
+}
+
+/// The call that a hook looks at.
+#[derive(Clone, Copy)]
+pub struct HookRun<'a> {
+    /// The call, as its caller knows it.
+    pub tag: u32,
+    /// The tool call, where it is about one.
+    pub tool_call_id: &'a str,
+    /// The conversation, where a request is about to be made.
+    pub messages: &'a [Rc<Message>],
+    /// What of it somebody outside may already have.
+    pub lineage: &'a Lineage,
 }
 
 /// Time and chance: the only doors to both.

@@ -2,15 +2,16 @@
 
 use std::rc::Rc;
 
+use crate::engine::hooks::{Reshaped, Verdict};
 use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
 use crate::future::{Either, Local, race};
-use crate::message::Message;
+use crate::message::{Message, Usage};
 use crate::policy::retry;
-use crate::port::{Request, ToolSpec};
+use crate::port::{Lineage, Request, ToolSpec};
 use crate::run::{Asking, Assembly, Reply};
 use crate::store::id;
 use crate::store::session::Session;
@@ -19,6 +20,8 @@ use crate::store::session::Session;
 pub(super) enum Asked {
     /// It answered.
     Replied(Reply),
+    /// A hook ended the call and says this instead.
+    Ended(String),
     /// Somebody stopped the call; this much was said.
     Stopped(Option<Message>),
     /// It failed; this much was said.
@@ -48,9 +51,15 @@ impl Turn<'_> {
     }
 
     async fn ask_once(&self, session: &Session, asking: Asking, iteration: u32) -> Asked {
+        let tools = self.offered_tools(asking);
+        let reshaped = match self.hook_request(session, &tools).await {
+            Ok(Verdict::GoOn(reshaped)) => reshaped,
+            Ok(Verdict::Stop(says)) => return self.unasked(iteration, Asked::Ended(says)),
+            Err(error) => return self.unasked(iteration, Asked::Failed(error, None)),
+        };
         let started = self.agent.host.now_ms();
         let mut assembly = Assembly::new(id::mint(&*self.agent.host));
-        let received = self.receive(session, asking, &mut assembly).await;
+        let received = self.receive(session, &tools, &reshaped, &mut assembly).await;
         let visible = assembly.is_visible();
         let mut events = Vec::new();
         let seconds = (self.agent.host.now_ms() - started) / 1_000.0;
@@ -65,7 +74,11 @@ impl Turn<'_> {
         self.outbox.push(Event::ModelEnd { iteration, usage, finish: finish.to_owned() });
         match received {
             Ok(Either::First(())) => Asked::Stopped(Some(reply.message).filter(|_| visible)),
-            Ok(Either::Second(())) => Asked::Replied(reply),
+            Ok(Either::Second(())) => match self.hook_answer(reply.message.clone()).await {
+                Ok(Verdict::GoOn(message)) => Asked::Replied(Reply { message, ..reply }),
+                Ok(Verdict::Stop(says)) => Asked::Ended(says),
+                Err(error) => Asked::Failed(error, Some(reply.message)),
+            },
             Err(error) => Asked::Failed(error, Some(reply.message).filter(|_| visible)),
         }
     }
@@ -74,24 +87,22 @@ impl Turn<'_> {
     async fn receive(
         &self,
         session: &Session,
-        asking: Asking,
+        tools: &[Rc<ToolSpec>],
+        reshaped: &Reshaped,
         assembly: &mut Assembly,
     ) -> Result<Either<(), ()>> {
         let timeouts = self.agent.options.timeouts;
-        let tools = match asking {
-            Asking::WithTools => self.visible_tools(),
-            Asking::ToClose => Vec::new(),
-        };
-        let formed = self.output.map(|output| Rc::clone(output.spec()));
-        let tools: Vec<_> = tools.into_iter().chain(formed).collect();
+        let prompt = self.prompt.borrow().clone();
+        let messages = reshaped.messages.as_deref().unwrap_or(&session.context);
+        let fresh = Lineage::new();
         let request = Request {
             slot: self.slot,
             tag: self.tag,
-            system: &self.agent.options.system_prompt,
-            messages: &session.context,
-            lineage: &session.lineage,
-            tools: &tools,
-            generate: self.generate,
+            system: reshaped.system.as_deref().unwrap_or(&prompt),
+            messages,
+            lineage: if reshaped.messages.is_some() { &fresh } else { &session.lineage },
+            tools: reshaped.tools.as_deref().unwrap_or(tools),
+            generate: reshaped.generate.as_ref().unwrap_or(self.generate),
         };
         let asked = self.unless_stopped(timeouts.model, self.agent.model.ask(request)).await?;
         let Either::Second(mut deltas) = asked else { return Ok(Either::First(())) };
@@ -108,6 +119,22 @@ impl Turn<'_> {
             events.into_iter().for_each(|event| self.show(event));
             self.breathe().await;
         }
+    }
+
+    /// A model that was about to be asked, and was not.
+    fn unasked(&self, iteration: u32, asked: Asked) -> Asked {
+        let (usage, finish) = (Usage::default(), "unasked".to_owned());
+        self.outbox.push(Event::ModelEnd { iteration, usage, finish });
+        asked
+    }
+
+    /// What the model may call: in a closing answer, only the tool that gives it its form.
+    fn offered_tools(&self, asking: Asking) -> Vec<Rc<ToolSpec>> {
+        let tools = match asking {
+            Asking::WithTools => self.visible_tools(),
+            Asking::ToClose => Vec::new(),
+        };
+        tools.into_iter().chain(self.output.map(|output| Rc::clone(output.spec()))).collect()
     }
 
     fn show(&self, event: Event) {

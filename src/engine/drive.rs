@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::engine::Inner;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::gate::Ticket;
+use crate::engine::hooks;
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::{
     Ended, Failed, aborted, answer_of, gone, same_input, shutting_down, told_again,
@@ -22,8 +23,9 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Event, Reason, Reply, SerializedError};
 use crate::future::{Either, race};
+use crate::json;
 use crate::message::{Message, Role, Usage, rfc3339};
-use crate::port::Held;
+use crate::port::{Held, HookRun, Lineage, Point};
 use crate::slot::Slot;
 use crate::store::entry::{EntryKind, Outcome};
 use crate::store::id;
@@ -63,6 +65,7 @@ impl Driver {
         self.outbox.push(Event::CallStart { message_ids });
         self.warn();
         let ended = self.stations().await.map(Rc::new);
+        self.tell_hooks(&ended).await;
         // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
         self.held = None;
         self.ticket = None;
@@ -74,6 +77,25 @@ impl Driver {
             }
         }
         ended
+    }
+
+    /// Hooks hear how it ended, once it is saved; what they fail with then is only a warning.
+    async fn tell_hooks(&self, ended: &Ended) {
+        let lineage = Lineage::new();
+        for hook in self.agent.hooks.iter().filter(|hook| hook.is_at(Point::OnEnd)) {
+            let given = match ended {
+                Ok(reply) => serde_json::json!({ "reply": json::to_value(&**reply) }),
+                Err(failed) => {
+                    let error = SerializedError::new(&failed.error, failed.partial.clone());
+                    serde_json::json!({ "error": json::to_value(&error) })
+                }
+            };
+            let run = HookRun { tag: self.tag, tool_call_id: "", messages: &[], lineage: &lineage };
+            if let Err(error) = hook.at(Point::OnEnd, given, run).await {
+                let message = hooks::failed(&**hook, &error).message().to_owned();
+                self.outbox.push(Event::Warning { code: "middleware".to_owned(), message });
+            }
+        }
     }
 
     async fn stations(&mut self) -> std::result::Result<Reply, Failed> {
@@ -136,6 +158,7 @@ impl Driver {
             facts: RefCell::new(session.facts()),
             output: self.output.as_ref(),
             generate: &self.generate,
+            prompt: RefCell::default(),
         };
         let spoken = turn.speak(&mut session, input.messages.clone()).await;
         self.commit(session, spoken, input).await

@@ -10,6 +10,7 @@ mod cancel;
 mod carry;
 mod drive;
 mod gate;
+mod hooks;
 mod options;
 mod outbox;
 mod outcome;
@@ -35,7 +36,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::message::Message;
-use crate::port::{Host, Lock, Model, Page, Store};
+use crate::port::{Hook, Host, Lock, Model, Page, Store};
 use crate::slot::Slot;
 use crate::state::AgentState;
 use crate::store::Sessions;
@@ -52,6 +53,7 @@ struct Inner {
     host: Rc<dyn Host>,
     lock: Option<Rc<dyn Lock>>,
     tools: Registry,
+    hooks: Vec<Rc<dyn Hook>>,
     sessions: Sessions,
     gate: Rc<Gate>,
     cache: RefCell<Cache>,
@@ -75,6 +77,7 @@ impl Agent {
         host: Rc<dyn Host>,
         lock: Option<Rc<dyn Lock>>,
         tools: Registry,
+        hooks: Vec<Rc<dyn Hook>>,
     ) -> Agent {
         let sessions =
             Sessions::new(&options.name, store, Rc::clone(&host), options.timeouts.store)
@@ -86,6 +89,7 @@ impl Agent {
             host,
             lock,
             tools,
+            hooks,
             sessions,
             gate: Rc::default(),
             cache,

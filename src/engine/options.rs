@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::policy::retry::Retries;
-use crate::port::{Host, Lock, Model, Shared, Store, Tool};
+use crate::port::{Hook, Host, Lock, Model, Shared, Store, Tool};
 use crate::slot;
 use crate::state::{Facts, ToolContext};
 use crate::tool::Registry;
@@ -108,12 +108,21 @@ pub struct Builder {
     pub(super) host: Option<Rc<dyn Host>>,
     pub(super) lock: Option<Rc<dyn Lock>>,
     pub(super) tools: Vec<Rc<dyn Tool>>,
+    pub(super) hooks: Vec<Rc<dyn Hook>>,
 }
 
 impl Builder {
     /// An agent of these options that still wants a model, a store and a host.
     pub fn new(options: Options) -> Builder {
-        Builder { options, model: None, store: None, host: None, lock: None, tools: Vec::new() }
+        Builder {
+            options,
+            model: None,
+            store: None,
+            host: None,
+            lock: None,
+            tools: Vec::new(),
+            hooks: Vec::new(),
+        }
     }
 
     /// Who answers.
@@ -143,6 +152,12 @@ impl Builder {
     /// One more tool.
     pub fn tool(mut self, tool: Rc<dyn Tool>) -> Self {
         self.tools.push(tool);
+        self
+    }
+
+    /// One more hook, inside those before it.
+    pub fn hook(mut self, hook: Rc<dyn Hook>) -> Self {
+        self.hooks.push(hook);
         self
     }
 
@@ -184,6 +199,6 @@ impl Builder {
             tools.push(Rc::new(ResetTools::new(Rc::clone(&groups))));
         }
         let tools = Registry::new(tools, groups)?;
-        Ok(Agent::assemble(self.options, model, store, host, self.lock, tools))
+        Ok(Agent::assemble(self.options, model, store, host, self.lock, tools, self.hooks))
     }
 }

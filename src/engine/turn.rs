@@ -15,7 +15,7 @@ use crate::engine::output::Output;
 use crate::error::Error;
 use crate::error::Result;
 use crate::event::Reason;
-use crate::message::{Message, Role, Usage, rfc3339};
+use crate::message::{Block, Message, Role, Usage, rfc3339};
 use crate::run::{self, Run, Step};
 use crate::slot::Slot;
 use crate::state::Facts;
@@ -48,14 +48,24 @@ pub(super) struct Turn<'a> {
     pub(super) output: Option<&'a Output>,
     /// Temperature and the like.
     pub(super) generate: &'a Value,
+    /// The instructions of this call.
+    pub(super) prompt: RefCell<String>,
 }
 
 impl Turn<'_> {
     /// Runs to the end. New messages go to the session's context, and all of them into the answer.
     pub(super) async fn speak(&self, session: &mut Session, input: Vec<Rc<Message>>) -> Spoken {
         let first = session.context.len();
-        session.context.extend(input);
-        let (reason, error) = self.converse(session).await;
+        let (reason, error) = match self.prepare(input.clone()).await {
+            Ok(input) => {
+                session.context.extend(input);
+                self.converse(session).await
+            }
+            Err(error) => {
+                session.context.extend(input);
+                (Reason::Interrupted, Some(error))
+            }
+        };
         let cause = self.cancel.cause();
         let cut_short = matches!(reason, Reason::Interrupted) && self.agent.closing.get();
         let shut_down = matches!(cause, Some(Cause::Shutdown)) || (cut_short && cause.is_none());
@@ -78,6 +88,14 @@ impl Turn<'_> {
         Spoken { partial: partial.cloned(), messages, usage, ended, facts }
     }
 
+    /// Lets hooks see the input and write the instructions.
+    async fn prepare(&self, input: Vec<Rc<Message>>) -> Result<Vec<Rc<Message>>> {
+        let input = self.hook_call(input).await?;
+        let prompt = self.hook_prompt().await?;
+        *self.prompt.borrow_mut() = prompt;
+        Ok(input)
+    }
+
     /// Does what the run says until it is done: why it ended, and the error that ended it.
     async fn converse(&self, session: &mut Session) -> (Reason, Option<Error>) {
         let mut run = Run::new(self.agent.options.max_iterations);
@@ -91,6 +109,7 @@ impl Turn<'_> {
                 Step::CallModel(asking) => {
                     match self.ask_formed(session, asking, run.iteration() + 1).await {
                         Asked::Replied(reply) => run.replied(reply),
+                        Asked::Ended(says) => run.stopped(answer(says)),
                         Asked::Stopped(said) => run.interrupted(said),
                         Asked::Failed(why, said) => {
                             error = Some(why);
@@ -99,9 +118,12 @@ impl Turn<'_> {
                     }
                 }
                 Step::CallTools(calls) => {
-                    let (results, stopped) = self.run_tools(&calls).await;
-                    results.into_iter().for_each(|result| run.tool_returned(result));
-                    if stopped {
+                    let worked = self.run_tools(&calls).await;
+                    worked.results.into_iter().for_each(|result| run.tool_returned(result));
+                    if worked.failed.is_some() {
+                        error = worked.failed;
+                        run.failed(None);
+                    } else if worked.stopped {
                         run.interrupted(None);
                     }
                 }
@@ -128,4 +150,9 @@ impl Turn<'_> {
             }
         }
     }
+}
+
+/// What a hook says in place of the model.
+fn answer(says: String) -> Option<Message> {
+    (!says.is_empty()).then(|| Message::draft(Role::Assistant, vec![Block::text(says)]))
 }

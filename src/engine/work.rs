@@ -3,6 +3,7 @@
 use std::future::Future;
 
 use crate::engine::Inner;
+use crate::engine::hooks::Verdict;
 use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -15,10 +16,21 @@ use crate::run::STOPPED_CALL;
 use crate::slot::Slot;
 use crate::state::Facts;
 
+/// What came of running tools.
+#[derive(Default)]
+pub(super) struct Worked {
+    /// The results, in the order of the calls.
+    pub(super) results: Vec<ToolResult>,
+    /// Whether somebody stopped the call.
+    pub(super) stopped: bool,
+    /// The hook that failed.
+    pub(super) failed: Option<Error>,
+}
+
 impl Turn<'_> {
     /// Runs tools: neighbours that may run side by side do so, results are in the order of the calls.
-    pub(super) async fn run_tools(&self, calls: &[ToolUse]) -> (Vec<ToolResult>, bool) {
-        let mut results = Vec::new();
+    pub(super) async fn run_tools(&self, calls: &[ToolUse]) -> Worked {
+        let mut worked = Worked::default();
         let mut rest = calls;
         while let Some(first) = rest.first() {
             let is_parallel = |call: &&ToolUse| {
@@ -27,34 +39,48 @@ impl Turn<'_> {
             let n_together = rest.iter().take_while(is_parallel).count().max(1);
             let (together, later) =
                 rest.split_at_checked(n_together).unwrap_or((std::slice::from_ref(first), &[]));
-            let running =
-                together.iter().map(|call| Box::pin(self.run_tool(call)) as Local<'_, _>).collect();
-            results.extend(join_all(running).await.into_iter().flatten());
+            let running = together.iter().map(|call| Box::pin(self.run_tool(call)) as Local<'_, _>);
+            for outcome in join_all(running.collect()).await {
+                match outcome {
+                    Ok(result) => worked.results.extend(result),
+                    Err(error) => worked.failed = worked.failed.or(Some(error)),
+                }
+            }
             rest = later;
-            if self.cancel.cause().is_some() {
-                return (results, true);
+            worked.stopped = self.cancel.cause().is_some();
+            if worked.stopped || worked.failed.is_some() {
+                break;
             }
         }
-        (results, false)
+        worked
     }
 
-    /// Runs one tool; `None` if the call was stopped meanwhile.
-    async fn run_tool(&self, call: &ToolUse) -> Option<ToolResult> {
+    /// Runs one tool; `None` if the call was stopped meanwhile. Only a hook can fail here.
+    async fn run_tool(&self, call: &ToolUse) -> Result<Option<ToolResult>> {
         let (tool_call_id, name) = (call.id.clone(), call.name.clone());
         self.outbox
             .push(Event::ToolStart { tool_call_id: tool_call_id.clone(), name: name.clone() });
         let running = Running::new(self.agent, (self.slot.clone(), name.clone()));
-        let outcome = match race(self.cancel.asked(), self.execute(call)).await {
-            Either::First(()) => None,
-            Either::Second(result) => Some(result),
+        let outcome = match race(self.cancel.asked(), self.execute_hooked(call)).await {
+            Either::First(()) => Ok(None),
+            Either::Second(result) => result.map(Some),
         };
         drop(running);
         let (state, output) = match &outcome {
-            Some(result) => (result.state, result.output.clone()),
-            None => (ResultState::Interrupted, vec![Block::text(STOPPED_CALL)]),
+            Ok(Some(result)) => (result.state, result.output.clone()),
+            Ok(None) | Err(_) => (ResultState::Interrupted, vec![Block::text(STOPPED_CALL)]),
         };
         self.outbox.push(Event::ToolEnd { tool_call_id, name, state, output });
         outcome
+    }
+
+    /// Runs a tool between its hooks.
+    async fn execute_hooked(&self, call: &ToolUse) -> Result<ToolResult> {
+        let result = match self.hook_tool(&call.name, &call.id, call.input.clone()).await? {
+            Verdict::Stop(why) => ToolResult::new(call, ResultState::Denied, why),
+            Verdict::GoOn(input) => self.execute(&ToolUse { input, ..call.clone() }).await,
+        };
+        self.hook_result(result).await
     }
 
     /// Whatever goes wrong in a tool is a result that the model can read.

@@ -197,9 +197,9 @@ class AgentHandle implements Agent {
     const instance = this.#engine.instance();
     if (this.#made?.instance === instance) return this.#made;
 
-    const { plain, model, store, tools, crossTab } = this.#checked;
+    const { plain, model, store, tools, middleware, crossTab } = this.#checked;
     const lock = locksOf(crossTab && store.capabilities.shared !== "process", store);
-    const ports = portsOf(instance, this.#calls, { model, store, tools, lock });
+    const ports = portsOf(instance, this.#calls, { model, store, tools, middleware, lock });
     const core = instance.own(instance.enter(() => new instance.core.Agent(plain, ports)));
     this.#made = { instance, core };
     return this.#made;

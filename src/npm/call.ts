@@ -6,7 +6,7 @@ import type { CoreError } from "./errors.js";
 import type { ModelKind } from "./kinds.js";
 import { checkInput, jsonText } from "./options.js";
 import { validated } from "./schema.js";
-import type { AgentEvent, Attributes, Call, Input, Reply, Schema, Slot } from "./types.js";
+import type { AgentEvent, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
 
 /** An event as Rust sends it: without the members that all events of a call share. */
@@ -44,6 +44,7 @@ export class CallHandle implements Call {
   #detached = false;
   #taken = false;
   #told: (() => void) | undefined;
+  #controller: AbortController | undefined;
   #unlisten = (): void => {};
 
   constructor(setup: CallSetup) {
@@ -75,6 +76,18 @@ export class CallHandle implements Call {
     } catch (error) {
       this.#fail(error as LockgateError);
     }
+  }
+
+  /** What a tool or a hook of this call is given; a hook is told to stop when the call is over. */
+  contextOf(toolCallId: string, signal?: AbortSignal): ToolContext {
+    const { slot, id: callId, attributes } = this;
+    const emit = (partial: string): void => this.emit(toolCallId, String(partial));
+    return Object.freeze({ ...slot, callId, attributes, toolCallId, emit, signal: signal ?? this.#ending().signal });
+  }
+
+  #ending(): AbortController {
+    this.#controller ??= new AbortController();
+    return this.#controller;
   }
 
   /** Fails before it has begun. */
@@ -205,6 +218,7 @@ export class CallHandle implements Call {
     if (this.#over) return;
     this.#over = true;
     this.#unlisten();
+    this.#controller?.abort();
     this.#setup.onEnd();
     settle();
     this.#told?.();

@@ -5,13 +5,15 @@ import { insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
 import type { Lock } from "./locks.js";
+import { hookPort } from "./middleware.js";
+import type { HookPort } from "./middleware.js";
 import { Mirrors } from "./mirror.js";
 import { pump } from "./pump.js";
 import type { Deltas } from "./pump.js";
 import { validated } from "./schema.js";
 import { wellFormed } from "./text.js";
 import { toBlocks } from "./tool.js";
-import type { Batch, ModelRequest, Msg, Store, ToolContext } from "./types.js";
+import type { Batch, Middleware, ModelRequest, Msg, Store, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
 
 /** The calls under way, by the tag that Rust knows them by. */
@@ -21,6 +23,7 @@ export interface Ports {
   readonly model: unknown;
   readonly store: unknown;
   readonly tools: readonly unknown[];
+  readonly hooks: readonly HookPort[];
   readonly lock: Lock;
 }
 
@@ -28,12 +31,21 @@ export interface Ports {
 export function portsOf(
   instance: Instance,
   calls: Calls,
-  parts: { readonly model: ModelKind; readonly store: Store; readonly tools: readonly ToolKind[]; readonly lock: Lock },
+  parts: {
+    readonly model: ModelKind;
+    readonly store: Store;
+    readonly tools: readonly ToolKind[];
+    readonly middleware: readonly Middleware[];
+    readonly lock: Lock;
+  },
 ): Ports {
+  // One mirror for all of them: what one has been given, the others have too.
+  const mirrors = new Mirrors();
   return {
-    model: modelPort(instance, calls, parts.model),
+    model: modelPort(instance, calls, mirrors, parts.model),
     store: storePort(instance, parts.store),
     tools: parts.tools.map((tool) => toolPort(instance, calls, tool)),
+    hooks: parts.middleware.map((each) => hookPort(instance, calls, mirrors, each)),
     lock: lockPort(instance, parts.lock),
   };
 }
@@ -51,8 +63,7 @@ function lockPort(instance: Instance, lock: Lock): Lock {
   };
 }
 
-function modelPort(instance: Instance, calls: Calls, own: ModelKind): unknown {
-  const mirrors = new Mirrors();
+function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, own: ModelKind): unknown {
   return {
     id: (tag: number) => (calls.get(tag)?.model ?? own).id,
     known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
@@ -99,7 +110,7 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
         const call = calls.get(tag);
-        const context = contextOf(call, toolCallId, controller.signal);
+        const context = call?.contextOf(toolCallId, controller.signal) ?? ({} as ToolContext);
         const checked = await validated(tool.schema, input);
         const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
         return wellFormed(JSON.stringify(toBlocks(await within(inside, controller.signal, () => tool.execute(checked, context)))));
@@ -110,16 +121,4 @@ function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
       };
     },
   };
-}
-
-function contextOf(call: CallHandle | undefined, toolCallId: string, signal: AbortSignal): ToolContext {
-  const slot = call?.slot ?? { sessionId: "" };
-  return Object.freeze({
-    ...slot,
-    callId: call?.id ?? "",
-    toolCallId,
-    signal,
-    attributes: call?.attributes ?? {},
-    emit: (partial: string) => call?.emit(toolCallId, String(partial)),
-  });
 }

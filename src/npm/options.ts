@@ -5,7 +5,7 @@ import { modelKind, storeKind, toolKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
 import { jsonSchema } from "./schema.js";
 import { wellFormed } from "./text.js";
-import type { AgentOptions, CallOptions, Input, Slot, Store } from "./types.js";
+import type { AgentOptions, CallOptions, Input, Middleware, Slot, Store } from "./types.js";
 
 /** The options of an agent, apart: what is plain, and what is not. */
 export interface Checked {
@@ -16,6 +16,7 @@ export interface Checked {
   readonly model: ModelKind;
   readonly store: Store;
   readonly tools: readonly ToolKind[];
+  readonly middleware: readonly Middleware[];
   readonly crossTab: boolean;
   /** Whether we made the store ourselves, and so close it. */
   readonly ownStore: boolean;
@@ -40,7 +41,7 @@ const PLAIN = {
   retries: { names: ["attempts", "initialMs", "maxMs"] },
   generate: "object",
 } as const satisfies Partial<Record<keyof AgentOptions, Kind>>;
-const PORTS = ["model", "tools", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
+const PORTS = ["model", "tools", "middleware", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
 type Unlisted = Exclude<keyof AgentOptions, keyof typeof PLAIN | (typeof PORTS)[number]>;
 const everyOptionIsListed: [Unlisted] extends [never] ? true : never = true;
 const KNOWN: readonly string[] = everyOptionIsListed ? [...Object.keys(PLAIN), ...PORTS] : [];
@@ -62,6 +63,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
     throw wrong(what, "use demoModel() to begin with, or customModel({ … }) for your own");
   }
   const tools = checkTools(options.tools);
+  const middleware = checkMiddleware(options.middleware);
   const store = checkStore(options.store === undefined ? defaultStore() : options.store);
   const indexedDb = storeKind(store)?.indexedDb;
   const plain: Record<string, unknown> = {};
@@ -72,7 +74,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
   plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
     name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
   }));
-  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, store, tools, crossTab: options.crossTab ?? true, ownStore: options.store === undefined };
+  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, store, tools, middleware, crossTab: options.crossTab ?? true, ownStore: options.store === undefined };
 }
 
 function checkTools(tools: unknown): readonly ToolKind[] {
@@ -83,6 +85,25 @@ function checkTools(tools: unknown): readonly ToolKind[] {
     if (kind === undefined) throw wrong(`tools[${index}] is not a tool`, "make it with tool({ name, description, inputSchema, execute })");
     return kind;
   });
+}
+
+function checkMiddleware(middleware: unknown): readonly Middleware[] {
+  if (middleware === undefined) return [];
+  if (!Array.isArray(middleware)) throw wrong("middleware is not a list", "middleware: [{ name, beforeModel(request) { … } }]");
+  middleware.forEach((each: unknown, index) => {
+    if (typeof each !== "object" || each === null || typeof (each as Middleware).name !== "string") {
+      throw wrong(`middleware[${index}] has no name`, "middleware: [{ name, beforeModel(request) { … } }]");
+    }
+    for (const point of HOOKS) checkHook(index, point, (each as Middleware)[point]);
+    checkNames(`hook of middleware[${index}]:`, each, ["name", ...HOOKS]);
+  });
+  return middleware as Middleware[];
+}
+
+const HOOKS = ["onCall", "systemPrompt", "beforeModel", "afterModel", "beforeTool", "afterTool", "onEnd"] as const;
+
+function checkHook(index: number, point: string, hook: unknown): void {
+  if (hook !== undefined && typeof hook !== "function") throw wrong(`middleware[${index}].${point} is ${describe(hook)}`, `${point} is a function`);
 }
 
 function checkStore(store: unknown): Store {

@@ -1,5 +1,7 @@
 // Every public data type: written by hand, and compared by the compiler with what Rust writes (tests/contract).
 
+import type { LockgateError } from "./errors.js";
+
 declare const opaque: unique symbol;
 
 /** Whose conversation, and which one. No userId (or null) is the anonymous user: two such sessions share nothing, unless the store is one browser's own. `userId: undefined` as a present key is ID_INVALID: say null, or leave it out. */
@@ -95,6 +97,8 @@ export interface AgentOptions {
   readonly toolGroups?: readonly ToolGroup[];
   /** Adds the tool `reset_equipped_tools`, with which the model switches groups of scope "model". Default false. */
   readonly metaTool?: boolean;
+  /** Hooks around every call, outermost first. */
+  readonly middleware?: readonly Middleware[];
   /** Default: IndexedDB in a page or worker; elsewhere memory, until the process ends. */
   readonly store?: Store;
   /** The session of a call that names none. Unset: such a call is refused with ID_INVALID; there is no hidden default. */
@@ -472,6 +476,32 @@ export type Answer =
       readonly approve?: never;
       readonly input?: never;
     };
+
+/** Hooks around a call, outermost first. Each may look, change what it is given, or stop; throwing stops the call with MIDDLEWARE. */
+export interface Middleware {
+  readonly name: string;
+  /** Sees what was said, and may say something else. */
+  onCall?(input: readonly Msg[], context: RunContext): readonly Msg[] | void | Promise<readonly Msg[] | void>;
+  /** Writes the instructions, once a call, from those that the middleware before it has written. */
+  systemPrompt?(prompt: string, context: RunContext): string | Promise<string>;
+  /** Changes a request for this once, or says something instead of the model. */
+  beforeModel?(
+    request: ModelRequest,
+    context: RunContext,
+  ): ModelRequest | { stop: string } | void | Promise<ModelRequest | { stop: string } | void>;
+  /** Changes an answer before it is stored, or puts another in its place and ends the call. */
+  afterModel?(message: Msg, context: RunContext): Msg | { stop: string } | void | Promise<Msg | { stop: string } | void>;
+  beforeTool?(
+    call: { name: string; input: unknown },
+    context: ToolContext,
+  ): { input?: unknown } | { deny: string } | void | Promise<{ input?: unknown } | { deny: string } | void>;
+  afterTool?(
+    result: Extract<Block, { type: "tool_result" }>,
+    context: ToolContext,
+  ): Extract<Block, { type: "tool_result" }> | void | Promise<Extract<Block, { type: "tool_result" }> | void>;
+  /** Hears how the call ended, once it is saved; what it throws then is only a warning. */
+  onEnd?(outcome: { readonly reply: Reply } | { readonly error: LockgateError }, context: RunContext): void | Promise<void>;
+}
 
 // ---------------------------------------------------------------- models
 

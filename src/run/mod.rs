@@ -143,6 +143,11 @@ impl Run {
         self.close(partial, Reason::Interrupted);
     }
 
+    /// A hook stopped the call; `says` stands in place of an answer.
+    pub fn stopped(&mut self, says: Option<Message>) {
+        self.close(says, Reason::Middleware);
+    }
+
     /// The call cannot go on; the driver knows why.
     pub fn failed(&mut self, partial: Option<Message>) {
         self.close(partial, Reason::Interrupted);

@@ -18,6 +18,7 @@ use crate::port::{Page, Store};
 use crate::slot::Slot;
 use crate::wasm::call::Call;
 use crate::wasm::error::to_js;
+use crate::wasm::hook::{CustomHook, JsHook};
 use crate::wasm::host::JsHost;
 use crate::wasm::indexed_db::IndexedDb;
 use crate::wasm::js::value;
@@ -245,6 +246,10 @@ fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     for (spec, tool) in specs.iter().zip(tools) {
         let spec = Rc::new(options::tool_spec(spec)?);
         builder = builder.tool(Rc::new(CustomTool { spec, tool: tool.unchecked_into::<JsTool>() }));
+    }
+    let hooks = port(ports, "hooks").dyn_into::<Array>().map(|hooks| hooks.to_vec());
+    for hook in hooks.unwrap_or_default() {
+        builder = builder.hook(Rc::new(CustomHook::new(hook.unchecked_into::<JsHook>())));
     }
     if let Ok(lock) = port(ports, "lock").dyn_into::<Function>() {
         builder = builder.lock(Rc::new(JsLock(lock)));

@@ -9,6 +9,7 @@
 mod agent;
 mod call;
 mod error;
+mod hook;
 mod host;
 mod indexed_db;
 mod js;

@@ -35,17 +35,7 @@ pub(super) fn capabilities(value: &Value) -> Result<Capabilities> {
 
 /// What a model is told of a tool.
 pub(super) fn tool_spec(value: &Value) -> Result<ToolSpec> {
-    let read = |value: &Value| -> Read<ToolSpec> {
-        let fields = Fields::of(value)?;
-        Ok(ToolSpec {
-            name: fields.required("name", json::text)?,
-            description: fields.required("description", json::text)?,
-            input_schema: fields.required("inputSchema", json::object).map(Value::Object)?,
-            parallel: fields.optional("parallel", json::boolean)?.unwrap_or(true),
-            timeout_ms: fields.optional("timeoutMs", positive)?,
-        })
-    };
-    read(value).map_err(|misread| {
+    ToolSpec::from_json(value).map_err(|misread| {
         misread
             .into_error(ErrorKind::Options, "a tool")
             .hint("see ToolConfig in the package's types")

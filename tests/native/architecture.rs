@@ -15,7 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("event", &["error", "message", "slot", "state"]),
     ("run", &["event", "json", "message"]),
     ("policy", &["error", "message"]),
-    ("port", &["error", "future", "message", "slot", "state"]),
+    ("port", &["error", "future", "json", "message", "slot", "state"]),
     ("model", &["error", "future", "message", "port"]),
     ("store", &["error", "event", "future", "json", "message", "port", "slot", "state", "store"]),
     ("tool", &["error", "future", "json", "message", "port", "state", "tool"]),

@@ -17,6 +17,7 @@ mod ending;
 mod engine;
 mod gate;
 mod groups;
+mod hooks;
 mod key;
 mod message;
 mod output;
