@@ -236,8 +236,9 @@ pub trait Hook {
     fn name(&self) -> &str;
     /// Whether it has something to say there.
     fn is_at(&self, point: Point) -> bool;
-    /// Is given a value and answers with what is to change in it; null changes nothing. An error stops the call.
-    fn at<'a>(&'a self, point: Point, given: Value, run: HookRun<'a>) -> Local<'a, Result<Value>>;
+    /// Is given a value, as JSON text, and answers with what is to change in it; null changes nothing. An error stops
+    /// the call.
+    fn at<'a>(&'a self, point: Point, given: &str, run: HookRun<'a>) -> Local<'a, Result<Value>>;
 }
 
 /// Where a hook is asked.

@@ -14,6 +14,8 @@ pub enum Cause {
     Stopped(Vec<Message>),
     /// The caller's signal fired.
     Aborted,
+    /// Its time is over.
+    TimedOut,
     /// The agent shuts down.
     Shutdown,
     /// Its session is being deleted.

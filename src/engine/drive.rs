@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::engine::Inner;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::gate::Ticket;
-use crate::engine::hooks;
+use crate::engine::hooks::{Told, failed};
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::{
-    Ended, Failed, aborted, answer_of, gone, same_input, shutting_down, told_again,
+    Ended, Failed, aborted, answer_of, gone, same_input, shutting_down, timed_out, told_again,
 };
 use crate::engine::output::Output;
 use crate::engine::turn::{Spoken, Turn};
@@ -64,7 +64,7 @@ impl Driver {
         let message_ids = self.input.messages.iter().map(|message| message.id.clone()).collect();
         self.outbox.push(Event::CallStart { message_ids });
         self.warn();
-        let ended = self.stations().await.map(Rc::new);
+        let ended = self.timed().await.map(Rc::new);
         self.tell_hooks(&ended).await;
         // The gate is let go of before anybody hears of the end, or the next call could find it still closed.
         self.held = None;
@@ -79,20 +79,35 @@ impl Driver {
         ended
     }
 
+    /// The stations within the call's deadline: when it has passed the call is told to end, and still commits.
+    async fn timed(&mut self) -> std::result::Result<Reply, Failed> {
+        let Some(ms) = self.agent.options.timeouts.call else { return self.stations().await };
+        let (limit, cancel) = (self.agent.host.sleep(ms), self.cancel.clone());
+        let watch = async {
+            limit.await;
+            cancel.ask(Cause::TimedOut);
+            std::future::pending::<()>().await;
+        };
+        match race(self.stations(), watch).await {
+            Either::First(ended) => ended,
+            Either::Second(()) => Err(timed_out().into()),
+        }
+    }
+
     /// Hooks hear how it ended, once it is saved; what they fail with then is only a warning.
     async fn tell_hooks(&self, ended: &Ended) {
         let lineage = Lineage::new();
         for hook in self.agent.hooks.iter().filter(|hook| hook.is_at(Point::OnEnd)) {
-            let given = match ended {
-                Ok(reply) => serde_json::json!({ "reply": json::to_value(&**reply) }),
+            let told = match ended {
+                Ok(reply) => Told::Reply(reply),
                 Err(failed) => {
-                    let error = SerializedError::new(&failed.error, failed.partial.clone());
-                    serde_json::json!({ "error": json::to_value(&error) })
+                    Told::Error(SerializedError::new(&failed.error, failed.partial.clone()))
                 }
             };
+            let given = json::to_text(&told);
             let run = HookRun { tag: self.tag, tool_call_id: "", messages: &[], lineage: &lineage };
-            if let Err(error) = hook.at(Point::OnEnd, given, run).await {
-                let message = hooks::failed(&**hook, &error).message().to_owned();
+            if let Err(error) = hook.at(Point::OnEnd, &given, run).await {
+                let message = failed(&**hook, &error).message().to_owned();
                 self.outbox.push(Event::Warning { code: "middleware".to_owned(), message });
             }
         }
@@ -272,6 +287,7 @@ impl Driver {
         match self.cancel.cause() {
             Some(Cause::Deleted) => Err(gone(&self.slot).into()),
             Some(Cause::Aborted) => Err(aborted().into()),
+            Some(Cause::TimedOut) => Err(timed_out().into()),
             Some(Cause::Shutdown) | None => Err(shutting_down().into()),
             Some(Cause::Stopped(_)) => Ok(Reply {
                 call_id: self.input.call_id.as_str().into(),

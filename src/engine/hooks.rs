@@ -9,6 +9,7 @@ use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::event::{Reply, SerializedError};
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::port::{Hook, HookRun, Lineage, Point, ToolSpec};
@@ -31,6 +32,16 @@ pub(super) enum Verdict<T> {
     Stop(String),
 }
 
+/// What a hook is told of how a call ended.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Told<'a> {
+    /// Well.
+    Reply(&'a Reply),
+    /// Badly.
+    Error(SerializedError),
+}
+
 /// What a hook is told of a request, but for its messages.
 #[derive(Serialize)]
 struct Given<'a> {
@@ -44,7 +55,7 @@ impl Turn<'_> {
     pub(super) async fn hook_call(&self, input: Vec<Rc<Message>>) -> Result<Vec<Rc<Message>>> {
         let mut input = input;
         for hook in self.hooks_at(Point::OnCall) {
-            let answer = self.ask_hook(hook, Point::OnCall, json::to_value(&input), "").await?;
+            let answer = self.ask_hook(hook, Point::OnCall, &json::to_text(&input), "").await?;
             if !answer.is_null() {
                 let read = json::list(&answer, |item| Message::from_json(item).map(Rc::new));
                 input = read.map_err(|misread| wrong(hook, misread))?;
@@ -58,7 +69,7 @@ impl Turn<'_> {
         let mut prompt = self.agent.options.system_prompt.clone();
         for hook in self.hooks_at(Point::SystemPrompt) {
             let answer =
-                self.ask_hook(hook, Point::SystemPrompt, Value::String(prompt.clone()), "").await?;
+                self.ask_hook(hook, Point::SystemPrompt, &json::to_text(&prompt), "").await?;
             prompt = json::text(&answer).map_err(|misread| wrong(hook, misread))?;
         }
         Ok(prompt)
@@ -84,7 +95,7 @@ impl Turn<'_> {
                 None => (session.context.as_slice(), &*session.lineage),
             };
             let run = HookRun { tag: self.tag, tool_call_id: "", messages, lineage };
-            let answer = hook.at(Point::BeforeModel, json::to_value(&given), run).await;
+            let answer = hook.at(Point::BeforeModel, &json::to_text(&given), run).await;
             let answer = answer.map_err(|error| failed(hook, &error))?;
             match request(&answer).map_err(|misread| wrong(hook, misread))? {
                 Verdict::Stop(says) => return Ok(Verdict::Stop(says)),
@@ -104,7 +115,7 @@ impl Turn<'_> {
         let mut message = message;
         for hook in self.hooks_at(Point::AfterModel) {
             let answer =
-                self.ask_hook(hook, Point::AfterModel, json::to_value(&message), "").await?;
+                self.ask_hook(hook, Point::AfterModel, &json::to_text(&message), "").await?;
             if let Some(says) = word(&answer, "stop") {
                 return Ok(Verdict::Stop(says));
             }
@@ -127,8 +138,8 @@ impl Turn<'_> {
     ) -> Result<Verdict<Value>> {
         let mut input = input;
         for hook in self.hooks_at(Point::BeforeTool) {
-            let given = json!({ "name": name, "input": input });
-            let mut answer = self.ask_hook(hook, Point::BeforeTool, given, id).await?;
+            let given = json!({ "name": name, "input": input }).to_string();
+            let mut answer = self.ask_hook(hook, Point::BeforeTool, &given, id).await?;
             if let Some(why) = word(&answer, "deny") {
                 return Ok(Verdict::Stop(why));
             }
@@ -141,8 +152,8 @@ impl Turn<'_> {
     pub(super) async fn hook_result(&self, result: ToolResult) -> Result<ToolResult> {
         let mut result = result;
         for hook in self.hooks_at(Point::AfterTool) {
-            let given = json::to_value(&Block::ToolResult(result.clone()));
-            let answer = self.ask_hook(hook, Point::AfterTool, given, &result.id).await?;
+            let given = json::to_text(&Block::ToolResult(result.clone()));
+            let answer = self.ask_hook(hook, Point::AfterTool, &given, &result.id).await?;
             if answer.is_null() {
                 continue;
             }
@@ -161,7 +172,7 @@ impl Turn<'_> {
         &self,
         hook: &dyn Hook,
         point: Point,
-        given: Value,
+        given: &str,
         id: &str,
     ) -> Result<Value> {
         let lineage = Lineage::new();

@@ -30,11 +30,20 @@ pub struct Timeouts {
     pub store: u64,
     /// For the lock of a session.
     pub lock: u64,
+    /// For a whole call; none is no limit.
+    pub call: Option<u64>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Timeouts { model: 120_000, idle: 60_000, tool: 120_000, store: 10_000, lock: 60_000 }
+        Timeouts {
+            model: 120_000,
+            idle: 60_000,
+            tool: 120_000,
+            store: 10_000,
+            lock: 60_000,
+            call: None,
+        }
     }
 }
 

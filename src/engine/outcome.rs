@@ -82,6 +82,12 @@ pub(super) fn aborted() -> Error {
     Error::new(ErrorKind::Aborted, "the call was aborted by its signal")
 }
 
+pub(super) fn timed_out() -> Error {
+    let message = "the call did not end within its deadline";
+    Error::new(ErrorKind::Timeout, message)
+        .hint("what was answered so far is stored; raise timeouts.call")
+}
+
 pub(super) fn shutting_down() -> Error {
     let message = "the agent is shutting down";
     Error::new(ErrorKind::ShuttingDown, message)

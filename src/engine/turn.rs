@@ -10,7 +10,7 @@ use crate::engine::ask::Asked;
 use crate::engine::cancel::{Cancel, Cause};
 use crate::engine::drive::stamped;
 use crate::engine::outbox::Outbox;
-use crate::engine::outcome::{aborted, shutting_down};
+use crate::engine::outcome::{aborted, shutting_down, timed_out};
 use crate::engine::output::Output;
 use crate::error::Error;
 use crate::error::Result;
@@ -72,6 +72,7 @@ impl Turn<'_> {
         let ended = match (error, cause) {
             (Some(error), _) => Err(error),
             (None, Some(Cause::Aborted)) => Err(aborted()),
+            (None, Some(Cause::TimedOut)) => Err(timed_out()),
             (None, _) if shut_down => Err(shutting_down()),
             (None, Some(Cause::Stopped(says))) => {
                 self.append(session, says);

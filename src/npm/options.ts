@@ -37,7 +37,7 @@ const PLAIN = {
   overlap: "text",
   queueLimit: "number",
   cache: { names: ["sessions", "bytes"] },
-  timeouts: { names: ["model", "tool", "store", "lock"] },
+  timeouts: { names: ["model", "tool", "store", "lock", "call"] },
   retries: { names: ["attempts", "initialMs", "maxMs"] },
   generate: "object",
 } as const satisfies Partial<Record<keyof AgentOptions, Kind>>;

@@ -119,6 +119,7 @@ export interface AgentOptions {
     readonly tool?: number;
     readonly store?: number;
     readonly lock?: number;
+    readonly call?: number;
   };
   /** Of a model that fails before its first delta. Default 3 attempts, waiting 1_000 to 30_000 ms. */
   readonly retries?: { readonly attempts?: number; readonly initialMs?: number; readonly maxMs?: number };

@@ -50,7 +50,7 @@ impl CustomHook {
     fn begin(
         &self,
         point: Point,
-        given: &Value,
+        given: &str,
         run: HookRun<'_>,
     ) -> std::result::Result<JsValue, JsValue> {
         let lineage = run.lineage.id() as f64;
@@ -66,7 +66,7 @@ impl CustomHook {
         put(&about, "tool", &run.tool_call_id.into());
         put(&about, "lineage", &lineage.into());
         put(&about, "added", &json::to_text(&added).into());
-        self.hook.at(point.word(), &given.to_string(), &about)
+        self.hook.at(point.word(), given, &about)
     }
 }
 
@@ -79,9 +79,9 @@ impl Hook for CustomHook {
         self.points.iter().any(|it| it == point.word())
     }
 
-    fn at<'a>(&'a self, point: Point, given: Value, run: HookRun<'a>) -> Local<'a, Result<Value>> {
+    fn at<'a>(&'a self, point: Point, given: &str, run: HookRun<'a>) -> Local<'a, Result<Value>> {
         let begun =
-            self.begin(point, &given, run).map_err(|thrown| from_js(thrown, ErrorKind::Middleware));
+            self.begin(point, given, run).map_err(|thrown| from_js(thrown, ErrorKind::Middleware));
         Box::pin(async move {
             let answer = settled(Ok(begun?), ErrorKind::Middleware).await?;
             value(&answer.as_string().unwrap_or_default(), ErrorKind::Middleware, "its answer")

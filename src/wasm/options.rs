@@ -103,6 +103,7 @@ fn timeouts(value: &Value) -> Read<Timeouts> {
         tool: fields.optional("tool", positive)?.unwrap_or(defaults.tool),
         store: fields.optional("store", positive)?.unwrap_or(defaults.store),
         lock: fields.optional("lock", positive)?.unwrap_or(defaults.lock),
+        call: fields.optional("call", positive)?,
     })
 }
 

@@ -121,6 +121,29 @@ fn the_same_question_after_a_shutdown_is_not_doubled_and_another_is_kept() {
 }
 
 #[test]
+fn a_call_whose_time_is_over_ends_saved_with_timeout() {
+    let host = TestHost::new();
+    let mut options = lockgate::engine::Options::new("helper");
+    options.timeouts.call = Some(3_000);
+    let agent = lockgate::engine::Builder::new(options)
+        .model(ScriptedModel::new([Line::Hangs(words("one ")), Line::says("two")]))
+        .store(memory())
+        .host(Rc::new(HostHandle(Rc::clone(&host))))
+        .build()
+        .unwrap();
+    let mut call = begin(&agent, "s1", "count");
+    pull(&mut call);
+    host.pass(3_000.0);
+    let failed = block_on(call.finish()).unwrap_err();
+    assert_eq!(
+        (failed.error.kind(), failed.partial.unwrap().text()),
+        (ErrorKind::Timeout, "one ".into())
+    );
+    assert_eq!(told(&agent, "s1"), ["user: count", "assistant: one "]);
+    assert_eq!(ask(&agent, "s1", "again").unwrap().text, "two");
+}
+
+#[test]
 fn whoever_waits_long_behind_a_tool_is_told_which() {
     let host = TestHost::new();
     let model = ScriptedModel::new([Line::calls("hangs", &json!({})), Line::says("two")]);

@@ -27,7 +27,8 @@ impl Hook for Noting {
         true
     }
 
-    fn at<'a>(&'a self, point: Point, given: Value, _: HookRun<'a>) -> Local<'a, Result<Value>> {
+    fn at<'a>(&'a self, point: Point, given: &str, _: HookRun<'a>) -> Local<'a, Result<Value>> {
+        let given: Value = serde_json::from_str(given).unwrap();
         self.1.borrow_mut().push(format!("{} {}", self.0, point.word()));
         let answer = (self.2)(point, &given);
         // Nothing to say about the instructions is to leave them.
