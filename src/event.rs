@@ -125,6 +125,20 @@ pub enum Reason {
     Empty,
 }
 
+impl Reason {
+    /// Every reason.
+    pub const ALL: &'static [Reason] = &[
+        Reason::Stop,
+        Reason::Asking,
+        Reason::Suspended,
+        Reason::Interrupted,
+        Reason::MaxIterations,
+        Reason::Length,
+        Reason::Middleware,
+        Reason::Empty,
+    ];
+}
+
 /// How a call ended well.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -105,16 +105,6 @@ pub(super) fn answer_of(messages: &[Rc<Message>]) -> Option<Rc<Message>> {
 
 /// Reads a reason back from its word.
 fn reason(word: Option<&Value>) -> Reason {
-    let all = [
-        Reason::Stop,
-        Reason::Asking,
-        Reason::Suspended,
-        Reason::Interrupted,
-        Reason::MaxIterations,
-        Reason::Length,
-        Reason::Middleware,
-        Reason::Empty,
-    ];
     let same = |reason: &Reason| Some(&json::to_value(reason)) == word;
-    all.into_iter().find(same).unwrap_or(Reason::Stop)
+    Reason::ALL.iter().copied().find(same).unwrap_or(Reason::Stop)
 }

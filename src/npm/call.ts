@@ -85,11 +85,6 @@ export class CallHandle implements Call {
     return Object.freeze({ ...slot, callId, attributes, toolCallId, emit, signal: signal ?? this.#ending().signal });
   }
 
-  #ending(): AbortController {
-    this.#controller ??= new AbortController();
-    return this.#controller;
-  }
-
   /** Fails before it has begun. */
   refuse(error: LockgateError): void {
     this.#fail(error);
@@ -150,6 +145,11 @@ export class CallHandle implements Call {
         return { done: true, value: undefined };
       },
     };
+  }
+
+  #ending(): AbortController {
+    this.#controller ??= new AbortController();
+    return this.#controller;
   }
 
   #poll(core: CoreCall): boolean {

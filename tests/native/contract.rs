@@ -282,15 +282,5 @@ fn info() -> SessionInfo {
 }
 
 fn reasons_of() -> Vec<Value> {
-    let all = [
-        Reason::Stop,
-        Reason::Asking,
-        Reason::Suspended,
-        Reason::Interrupted,
-        Reason::MaxIterations,
-        Reason::Length,
-        Reason::Middleware,
-        Reason::Empty,
-    ];
-    all.iter().map(|reason| json!({ "reason": to_value(reason) })).collect()
+    Reason::ALL.iter().map(|reason| json!({ "reason": to_value(reason) })).collect()
 }
