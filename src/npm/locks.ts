@@ -33,10 +33,16 @@ function webLock(locks: LockManager, name: string): Held {
   return { ready, release: () => release() };
 }
 
-/** Kept by the store itself, so that two agents over one store wait for each other. */
-const queues = new WeakMap<object, Map<string, (() => void)[]>>();
+type Queues = WeakMap<object, Map<string, (() => void)[]>>;
+
+/** Kept for the store, so that agents over one store wait for each other, also those of two copies of this package. */
+function realmQueues(): Queues {
+  const realm = globalThis as { [key: symbol]: Queues | undefined };
+  return (realm[Symbol.for("lockgate.locks.1")] ??= new WeakMap());
+}
 
 function realmLock(scope: object, name: string): Held {
+  const queues = realmQueues();
   const names = queues.get(scope) ?? new Map<string, (() => void)[]>();
   queues.set(scope, names);
   const queue = names.get(name) ?? [];

@@ -12,6 +12,7 @@
 
 mod agentscope;
 mod architecture;
+mod cache;
 mod contract;
 mod ending;
 mod engine;

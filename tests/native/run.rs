@@ -228,3 +228,14 @@ fn a_signature_stays_with_its_thought() {
         matches!(&reply.message.content[0], Block::Thinking { signature: Some(it), .. } if it == "sig")
     );
 }
+
+#[test]
+fn r28_an_answer_of_thoughts_alone_is_asked_for_again() {
+    let (reply, _) = replies(vec![Delta::Thinking { text: "hm".into(), signature: None }]);
+    let mut run = Run::new(8);
+    run.replied(reply);
+    assert_eq!(run.next(), Step::CallModel(Asking::WithTools));
+    let messages = run.take_messages();
+    assert!(matches!(messages[0].content[0], Block::Thinking { .. }));
+    assert_eq!(messages[1].name.as_deref(), Some("system"));
+}

@@ -210,3 +210,104 @@ story(
     assert.equal((await agent.exportSession(slot, "pdf").catch((error) => error)).code, "INPUT_INVALID");
   },
 );
+
+story(
+  "interrupting one session leaves the others running",
+  async ({ createAgent, customModel, assert }) => {
+    const release = [];
+    const model = customModel({
+      id: "m",
+      async *generate(_, { signal }) {
+        yield { type: "text", text: "so far" };
+        await new Promise((resolve) => (release.push(resolve), signal.addEventListener("abort", resolve)));
+      },
+    });
+    const agent = await createAgent({ name: "helper", model });
+    const calls = ["a", "b"].map((sessionId) => agent.stream("go", { sessionId }));
+    for (const call of calls) {
+      call.detach();
+      for await (const event of call) if (event.type === "text-delta") break;
+    }
+    assert.equal(await agent.interrupt({ sessionId: "a" }), true);
+    assert.equal((await calls[0].result).reason, "interrupted");
+    assert.equal((await agent.session({ sessionId: "b" })).running, true);
+    release.forEach((resolve) => resolve());
+    assert.equal((await calls[1].result).reason, "stop");
+  },
+);
+
+story(
+  "what a tool answers after its deadline, or after its session is gone, changes nothing",
+  async ({ createAgent, demoModel, tool, lines, assert }) => {
+    const late = [];
+    const slow = tool({
+      name: "clock",
+      description: "time",
+      inputSchema: { type: "object" },
+      timeoutMs: 1,
+      execute: () => new Promise((resolve) => late.push(resolve)),
+    });
+    const agent = await createAgent({ name: "helper", model: demoModel(), tools: [slow] });
+    const reply = await agent.call("what time is it", { sessionId: "s" });
+    assert.match(reply.text, /did not finish within 1 ms/);
+    const before = lines(await agent.history({ sessionId: "s" }));
+    const call = agent.stream("what time is it", { sessionId: "t" });
+    call.detach();
+    for await (const event of call) if (event.type === "tool-start") break;
+    const deleted = agent.deleteSession({ sessionId: "t" });
+    late.forEach((resolve) => resolve("too late"));
+    await deleted;
+    await call.result.catch(() => {});
+    assert.deepEqual(lines(await agent.history({ sessionId: "s" })), before);
+    assert.deepEqual(await agent.history({ sessionId: "t" }), []);
+  },
+);
+
+story(
+  "names that objects have by birth are neither tools nor sessions of anybody",
+  async ({ createAgent, customModel, lines, assert }) => {
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }) {
+        const text = messages.at(-1).content[0].text ?? "";
+        if (messages.length === 1) yield { type: "tool-call", index: 0, name: text, arguments: "{}" };
+        else yield { type: "text", text: JSON.stringify(messages.at(-1).content[0].output ?? "again") };
+      },
+    });
+    const agent = await createAgent({ name: "helper", model });
+    for (const name of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
+      const reply = await agent.call(name, { sessionId: name, userId: name });
+      assert.match(reply.text, /does not exist/);
+      assert.equal((await agent.history({ sessionId: name, userId: name })).length, 4);
+      assert.equal((await agent.listSessions(name)).length, 1);
+    }
+    assert.deepEqual(lines(await agent.history({ sessionId: "valueOf" })), []);
+  },
+);
+
+story(
+  "two copies of the package over one store wait for each other, and know each other's errors",
+  async ({ createAgent, demoModel, memoryStore, LockgateError, lines, assert }) => {
+    const { cpSync, rmSync } = await import("node:fs");
+    const own = new URL("../", import.meta.resolve("lockgate"));
+    const copied = new URL("../lockgate-copy/", own);
+    cpSync(own, new URL("dist/", copied), { recursive: true });
+    cpSync(new URL("../package.json", own), new URL("package.json", copied));
+    try {
+      const copy = await import(new URL("dist/entry/node.js", copied));
+      const store = memoryStore();
+      const agents = [
+        await createAgent({ name: "helper", model: demoModel(), store }),
+        await copy.createAgent({ name: "helper", model: copy.demoModel(), store }),
+      ];
+      const slot = { sessionId: "s" };
+      await Promise.all(Array.from({ length: 10 }, (_, n) => agents[n % 2].call(`q${n}`, slot)));
+      const said = lines(await agents[0].history(slot)).filter((line) => line.startsWith("user"));
+      assert.deepEqual(said.sort(), Array.from({ length: 10 }, (_, n) => `user: q${n}`));
+      const error = await agents[1].call("", { sessionId: "" }).catch((error) => error);
+      assert.equal(LockgateError.isInstance(error), true);
+    } finally {
+      rmSync(copied, { recursive: true });
+    }
+  },
+);
