@@ -1,18 +1,22 @@
 // Which session the address names: `#/s/<id>`, so that reload, back and bookmarks keep it.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export function addressOf(sessionId: string): string {
   return `#/s/${encodeURIComponent(sessionId)}`;
 }
 
+/** Opens a session at once: setting the hash would tell us only after the keys that were pressed meanwhile. */
 export function goTo(sessionId: string): void {
-  location.hash = addressOf(sessionId);
+  const address = addressOf(sessionId);
+  if (location.hash === address) return;
+  history.pushState(null, "", address);
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 /** The session in the address; an address without one becomes that of a new session. */
 export function useSessionId(): string {
   const [sessionId, setSessionId] = useState(readOrMint);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setSessionId(readOrMint());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
