@@ -61,7 +61,7 @@ export class Instance {
   readonly #open = new Map<number, Pollable>();
   readonly #woken = new Set<number>();
   readonly #sleepers = new Map<number, () => void>();
-  readonly #objects = new Set<CoreObject>();
+  readonly #objects = new Owned();
   readonly #cleanups = new Set<() => void>();
   #place = "";
 
@@ -192,14 +192,42 @@ export class Instance {
     const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause });
     if (!this.alive) return error;
     this.alive = false;
-    // Without this a finaliser could run code of the dead instance later.
-    for (const object of this.#objects) object.__destroy_into_raw();
-    this.#objects.clear();
+    this.#objects.letGo();
     const open = [...this.#open.values()];
     this.#open.clear();
     for (const pollable of open) pollable.crashed(error);
     for (const cleanup of this.#cleanups) cleanup();
     this.#cleanups.clear();
     return error;
+  }
+}
+
+/** The objects of an instance that are still in use. They are held weakly: an agent that nobody holds is the glue's to free. */
+class Owned {
+  readonly #refs = new Set<{ deref(): CoreObject | undefined }>();
+  readonly #known = new WeakMap<CoreObject, { deref(): CoreObject | undefined }>();
+  #swept = 64;
+
+  add(object: CoreObject): void {
+    const ref = typeof WeakRef === "undefined" ? { deref: () => object } : new WeakRef(object);
+    this.#known.set(object, ref);
+    this.#refs.add(ref);
+    if (this.#refs.size > this.#swept) this.#sweep();
+  }
+
+  delete(object: CoreObject): boolean {
+    const ref = this.#known.get(object);
+    return ref !== undefined && this.#refs.delete(ref);
+  }
+
+  /** After a crash: without this a finaliser could run code of the dead instance later. */
+  letGo(): void {
+    for (const ref of this.#refs) ref.deref()?.__destroy_into_raw();
+    this.#refs.clear();
+  }
+
+  #sweep(): void {
+    for (const ref of this.#refs) if (ref.deref() === undefined) this.#refs.delete(ref);
+    this.#swept = 64 + 2 * this.#refs.size;
   }
 }
