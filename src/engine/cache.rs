@@ -3,7 +3,7 @@
 //! A call takes its session out while it runs, so a session that has a call is never dropped. The store stays the
 //! truth: whoever takes a session out still asks the store for the head's revision.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::slot::Slot;
 use crate::store::session::Session;
@@ -28,6 +28,8 @@ impl Default for Bounds {
 pub struct Cache {
     bounds: Bounds,
     sessions: HashMap<Slot, (u64, Session)>,
+    /// Who was put when, oldest first; a session that was taken or put again since has left a stale line.
+    order: VecDeque<(u64, Slot)>,
     bytes: usize,
     tick: u64,
 }
@@ -50,13 +52,23 @@ impl Cache {
         self.take(&session.slot);
         self.tick += 1;
         self.bytes += session.bytes;
+        self.order.push_back((self.tick, session.slot.clone()));
         self.sessions.insert(session.slot.clone(), (self.tick, session));
         while self.sessions.len() > self.bounds.sessions || self.bytes > self.bounds.bytes {
-            // A look at all of them costs less than an order kept for every call.
-            let oldest = self.sessions.iter().min_by_key(|(_, (tick, _))| *tick);
-            let Some(slot) = oldest.map(|(slot, _)| slot.clone()) else { return };
-            self.take(&slot);
+            let Some((tick, slot)) = self.order.pop_front() else { return };
+            if self.is_current(tick, &slot) {
+                self.take(&slot);
+            }
         }
+        if self.order.len() > 64 + 2 * self.sessions.len() {
+            let order = std::mem::take(&mut self.order);
+            self.order =
+                order.into_iter().filter(|(tick, slot)| self.is_current(*tick, slot)).collect();
+        }
+    }
+
+    fn is_current(&self, tick: u64, slot: &Slot) -> bool {
+        self.sessions.get(slot).is_some_and(|(put, _)| *put == tick)
     }
 
     /// How many are kept.

@@ -81,11 +81,13 @@ impl Driver {
 
     /// The stations within the call's deadline: when it has passed the call is told to end, and still commits.
     async fn timed(&mut self) -> std::result::Result<Reply, Failed> {
-        let Some(ms) = self.agent.options.timeouts.call else { return self.stations().await };
-        let (limit, cancel) = (self.agent.host.sleep(ms), self.cancel.clone());
+        let limit = self.agent.options.timeouts.call.map(|ms| self.agent.host.sleep(ms));
+        let cancel = self.cancel.clone();
         let watch = async {
-            limit.await;
-            cancel.ask(Cause::TimedOut);
+            if let Some(limit) = limit {
+                limit.await;
+                cancel.ask(Cause::TimedOut);
+            }
             std::future::pending::<()>().await;
         };
         match race(self.stations(), watch).await {
@@ -119,6 +121,12 @@ impl Driver {
             Either::First(()) => return self.ended_before_acceptance(),
             Either::Second(entered) => entered?,
         }
+        // In a box of its own: a call that waits takes little memory, however much it takes to run.
+        Box::pin(self.admitted()).await
+    }
+
+    /// What a call does once it has its session to itself.
+    async fn admitted(&mut self) -> std::result::Result<Reply, Failed> {
         // A session that moves on while its input is being accepted is read again: no token has been spent.
         let mut tried: Option<u64> = None;
         for _ in 0..ATTEMPTS {
@@ -155,7 +163,7 @@ impl Driver {
             tried.get_or_insert(session.head.as_ref().map_or(0, |head| head.next));
             if self.agent.sessions.accept(&mut session, &input).await? {
                 self.outbox.push(Event::Accepted { messages: self.input.messages.clone() });
-                return self.turn(session, input).await;
+                return Box::pin(self.turn(session, input)).await;
             }
         }
         let message = format!("{} changes faster than it can be read", self.slot);

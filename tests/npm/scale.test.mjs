@@ -1,0 +1,53 @@
+// Many sessions and many calls at once, with the packed package: the counts are exact.
+import { story } from "./project.mjs";
+
+story(
+  "a thousand sessions with ten calls each at once keep every turn, in order",
+  async ({ createAgent, customModel, assert }) => {
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }) {
+        yield { type: "text", text: `answer ${messages.length}` };
+      },
+    });
+    const agent = await createAgent({ name: "helper", model });
+    const calls = [];
+    for (let n = 0; n < 10; n++) {
+      for (let s = 0; s < 1_000; s++) calls.push(agent.call(`q${n}`, { sessionId: `s${s}` }));
+    }
+    await Promise.all(calls);
+    for (let s = 0; s < 1_000; s++) {
+      const said = (await agent.history({ sessionId: `s${s}` })).map(({ content }) => content[0].text);
+      const expected = Array.from({ length: 10 }, (_, n) => [`q${n}`, `answer ${2 * n + 1}`]).flat();
+      assert.deepEqual(said, expected, `session ${s}`);
+    }
+  },
+);
+
+story(
+  "a thousand calls on one session, a hundred of them aborted, keep exactly what was accepted",
+  async ({ createAgent, customModel, assert }) => {
+    const model = customModel({
+      id: "m",
+      async *generate() {
+        yield { type: "text", text: "ok" };
+      },
+    });
+    const agent = await createAgent({ name: "helper", model, queueLimit: 1_000 });
+    const slot = { sessionId: "s" };
+    const controllers = new Map();
+    const calls = Array.from({ length: 1_000 }, (_, n) => {
+      if (n % 10 !== 5) return agent.call(`q${n}`, slot);
+      controllers.set(n, new AbortController());
+      return agent.call(`q${n}`, { ...slot, signal: controllers.get(n).signal });
+    });
+    for (const controller of controllers.values()) controller.abort();
+    const outcomes = await Promise.allSettled(calls);
+    const refused = outcomes.filter(({ status }) => status === "rejected");
+    assert.equal(refused.length, 100);
+    assert.ok(refused.every(({ reason }) => reason.code === "ABORTED"));
+    const said = (await agent.history(slot, { limit: 3_000 })).map(({ content }) => content[0].text);
+    const kept = Array.from({ length: 1_000 }, (_, n) => n).filter((n) => n % 10 !== 5);
+    assert.deepEqual(said, kept.flatMap((n) => [`q${n}`, "ok"]));
+  },
+);
