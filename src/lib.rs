@@ -20,6 +20,52 @@
 //! - Only `wasm` knows JavaScript, and nothing uses `wasm`.
 //! - Nothing is `Send`, nothing is spawned, there is no runtime: a call moves when it is pulled.
 //! - There is one target `cfg`, below, and no `unsafe`.
+//!
+//! From Rust, on any executor of one thread (a call moves when it is asked for its next event):
+//!
+//! ```
+//! # use std::{future::{pending, ready}, rc::Rc, task::{Context, Poll, Waker}};
+//! # use lockgate::{error::Result, future::Local, message::Delta, port::{Deltas, Host, Model, Request}};
+//! # struct Parrot;
+//! # struct Words(Vec<Delta>);
+//! # impl Model for Parrot {
+//! #     fn id(&self, _: u32) -> String { "parrot".into() }
+//! #     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
+//! #         let said = request.messages.last().map(|message| message.text()).unwrap_or_default();
+//! #         Box::pin(ready(Ok(Box::new(Words(vec![Delta::Text(said)])) as Box<dyn Deltas>)))
+//! #     }
+//! # }
+//! # impl Deltas for Words {
+//! #     fn next(&mut self) -> Local<'_, Result<Vec<Delta>>> { Box::pin(ready(Ok(std::mem::take(&mut self.0)))) }
+//! # }
+//! # struct Clock(std::cell::Cell<u8>);
+//! # impl Host for Clock {
+//! #     fn now_ms(&self) -> f64 { 0.0 }
+//! #     fn random(&self, bytes: &mut [u8]) { bytes.fill_with(|| { self.0.set(self.0.get().wrapping_add(7)); self.0.get() }) }
+//! #     fn sleep(&self, _: u64) -> Local<'static, ()> { Box::pin(pending()) }
+//! # }
+//! # fn block_on<T>(future: impl Future<Output = T>) -> T {
+//! #     let mut future = std::pin::pin!(future);
+//! #     loop {
+//! #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) { return value; }
+//! #     }
+//! # }
+//! use lockgate::engine::{Agent, CallRequest};
+//! use lockgate::store::memory::MemoryStore;
+//!
+//! let agent = Agent::builder("helper")
+//!     .model(Rc::new(Parrot))
+//!     .store(Rc::new(MemoryStore::new()))
+//!     .host(Rc::new(Clock(Default::default())))
+//!     .build()?;
+//!
+//! let slot = agent.slot(Some("alice"), Some("s1"))?;
+//! let mut call = agent.call(CallRequest::new(slot.clone(), "hello"))?;
+//! let reply = block_on(call.finish()).map_err(|failed| failed.error)?;
+//! assert_eq!(reply.text, "hello");
+//! assert_eq!(block_on(agent.history(&slot, None, 10))?.len(), 2);
+//! # Ok::<(), lockgate::error::Error>(())
+//! ```
 
 pub mod agentscope;
 pub mod engine;

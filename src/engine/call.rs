@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::event::{Event, Stamped};
 use crate::future::Local;
 use crate::json::Object;
-use crate::message::{Message, rfc3339};
+use crate::message::{Block, Message, Role, rfc3339};
 use crate::slot::Slot;
 use crate::store::id;
 use crate::store::session::Input;
@@ -55,6 +55,21 @@ pub struct CallRequest {
     pub overlap: Overlap,
     /// What models and tools are to know the call by; free for the caller, never stored.
     pub tag: u32,
+}
+
+impl CallRequest {
+    /// A user's words, and nothing out of the ordinary.
+    pub fn new(slot: Slot, text: impl Into<String>) -> CallRequest {
+        CallRequest {
+            slot,
+            messages: vec![Message::draft(Role::User, vec![Block::text(text)])],
+            call_id: None,
+            output: None,
+            generate: None,
+            overlap: Overlap::Queue,
+            tag: 0,
+        }
+    }
 }
 
 /// A call under way.

@@ -130,15 +130,7 @@ pub fn said(text: &str) -> Vec<Message> {
 }
 
 pub fn request(session: &str, text: &str) -> CallRequest {
-    CallRequest {
-        slot: slot(session),
-        messages: said(text),
-        call_id: None,
-        output: None,
-        generate: None,
-        overlap: Default::default(),
-        tag: 0,
-    }
+    CallRequest::new(slot(session), text)
 }
 
 pub fn ask(agent: &Agent, session: &str, text: &str) -> Ended {
