@@ -34,10 +34,7 @@ async function perCall(nMessages) {
   const { count, store } = counting();
   const agent = await createAgent({ name: "bench", model: quick, store });
   const slot = { sessionId: "s1" };
-  while ((await agent.getAgentState(slot)).context.length < nMessages) {
-    const missing = nMessages / 2 - (await agent.history(slot, { limit: nMessages })).length / 2;
-    for (let n = 0; n < Math.max(1, missing); n++) await agent.call("a question of a usual length", slot);
-  }
+  for (let n = 0; n < nMessages / 2; n++) await agent.call("a question of a usual length", slot);
   const times = [];
   count.bytes = 0;
   for (let n = 0; n < 40; n++) times.push(await timed(() => agent.call("a question of a usual length", slot)));
@@ -57,6 +54,17 @@ async function perCallByHand(nMessages) {
   const times = [];
   for (let n = 0; n < 40; n++) times.push(await timed(call));
   return median(times) * 1_000;
+}
+
+/** Memory after so many distinct sessions went through one agent over a store that forgets them. */
+async function megabytesAfter(nSessions) {
+  const forgetful = { ...memoryStore(), get: async (keys) => keys.map(() => null), list: async () => [], commit: async () => "ok" };
+  const agent = await createAgent({ name: "bench", model: quick, store: forgetful });
+  for (let n = 0; n < nSessions; n += 100) {
+    await Promise.all(Array.from({ length: 100 }, (_, i) => agent.call("hello", { sessionId: `s${n + i}` })));
+  }
+  globalThis.gc?.();
+  return process.memoryUsage().rss / 1e6;
 }
 
 async function sessionsAtOnce(n) {
@@ -93,14 +101,16 @@ const row = (what, ...values) => console.log(what.padEnd(46), ...values.map((val
 const round = (value) => (value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en"));
 
 await sessionsAtOnce(200);
-const [short, long] = [await perCall(100), await perCall(2_000)];
-const hand = await perCallByHand(2_000);
-row("a call, by messages of history", "100", "2,000", "ratio");
+const [short, long] = [await perCall(100), await perCall(10_000)];
+const hand = await perCallByHand(10_000);
+row("a call, by messages of history", "100", "10,000", "ratio");
 row("  time, µs", round(short.microseconds), round(long.microseconds), `${(long.microseconds / short.microseconds).toFixed(2)} ×`);
 row("  bytes written", round(short.bytes), round(long.bytes), `${(long.bytes / short.bytes).toFixed(2)} ×`);
 row("  beside an array stringified by hand", "", round(hand), `${(long.microseconds / hand).toFixed(2)} ×`);
 row("1,000 sessions at once, calls/s", round(await sessionsAtOnce(1_000)));
 const one = await callsOnOneSession(1_000);
 row("1,000 calls on one session, calls/s", round(one.perSecond), `${one.kept} kept`, one.inOrder ? "in order" : "OUT OF ORDER");
+const [few, many] = [await megabytesAfter(2_000), await megabytesAfter(20_000)];
+row("memory after 2,000 and 20,000 sessions, MB", round(few), round(many), `${(many / few).toFixed(2)} ×`);
 const stream = await streaming(10_000);
 row("a streamed delta of 10,000, µs", round(stream.microseconds), `${stream.events} events`);
