@@ -70,7 +70,7 @@ function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, own: Mode
     ask(tag: number, lineage: number, added: string, rest: string): Deltas {
       const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
       const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
-      const request: ModelRequest = { system, tools, generate, get messages() { return messages(); } };
+      const request: ModelRequest = { system, tools, generate, messages };
       const model = calls.get(tag)?.model ?? own;
       const deltas = pump((options) => model.generate(request, options));
       const forget = instance.onCrash(deltas.cancel);

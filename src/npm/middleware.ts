@@ -42,7 +42,7 @@ export function hookPort(instance: Instance, calls: Calls, mirrors: Mirrors, mid
         await null;
         const call = calls.get(tag);
         const context = call?.contextOf(tool) ?? ({} as ToolContext);
-        const shown = messages === undefined ? outcomeOf(value, context) : requestOf(value as ModelRequest, messages);
+        const shown = messages === undefined ? outcomeOf(value, context) : { ...(value as ModelRequest), messages };
         const hook = hooks.get(point) as ((value: unknown, context: RunContext) => unknown) | undefined;
         const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
         const answer = await within(inside, context.signal, () => hook?.call(middleware, shown, context));
@@ -58,9 +58,4 @@ function outcomeOf(value: unknown, { sessionId, userId, callId }: RunContext): u
   if (!isCoreError(error)) return value;
   const slot = userId === undefined ? { sessionId } : { sessionId, userId };
   return { error: fromCore(error, { slot, callId, partial: error.partial }) };
-}
-
-function requestOf(rest: ModelRequest, messages: () => readonly Msg[]): ModelRequest {
-  const { system, tools, generate } = rest;
-  return Object.defineProperty({ system, tools, generate } as ModelRequest, "messages", { get: messages, enumerable: true });
 }

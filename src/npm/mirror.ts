@@ -18,16 +18,13 @@ export class Mirrors {
   }
 
   /** The whole conversation after `added`, as a frozen list that later calls do not change. */
-  extend(lineage: number, added: readonly Msg[]): () => readonly Msg[] {
+  extend(lineage: number, added: readonly Msg[]): readonly Msg[] {
     const messages = this.#lineages.get(lineage) ?? [];
-    messages.push(...added);
+    // One by one: a history may be longer than the arguments a function takes.
+    for (const message of added) messages.push(message);
     this.#lineages.delete(lineage);
     this.#lineages.set(lineage, messages);
     if (this.#lineages.size > MOST) this.#lineages.delete(this.#lineages.keys().next().value!);
-    const length = messages.length;
-    let view: readonly Msg[] | undefined = undefined;
-    // The copy is made at once: messages may be replaced later, and a slice of ten thousand takes microseconds.
-    const slice = messages.slice(0, length);
-    return () => (view ??= Object.freeze(slice));
+    return Object.freeze(messages.slice());
   }
 }

@@ -159,7 +159,8 @@ impl Sessions {
             let change =
                 self.records.change(|mint| session.branching(&theirs, parent.clone(), &turn, mint));
             if !matches!(self.records.commit(&change.batch).await?, Landing::Conflict) {
-                break;
+                let hint = "the turn is kept in the log as a branch of its own";
+                return Err(superseded(&session.slot, why).hint(hint));
             }
             session = self.load_head(&session.slot).await?;
             match &session.head {
@@ -167,8 +168,8 @@ impl Sessions {
                 _ => break,
             }
         }
-        Err(superseded(&session.slot, why)
-            .hint("the turn is kept in the log as a branch of its own"))
+        let hint = "the turn could not be kept; what was answered is in `partial`";
+        Err(superseded(&session.slot, why).hint(hint))
     }
 }
 
