@@ -277,15 +277,3 @@ impl lockgate::port::Store for Yielding {
         })
     }
 }
-
-async fn yield_once() {
-    let mut yielded = false;
-    std::future::poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}

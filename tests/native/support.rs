@@ -149,3 +149,16 @@ pub fn told(agent: &Agent, session: &str) -> Vec<String> {
         .map(|message| format!("{:?}: {}", message.role, message.text()).to_lowercase())
         .collect()
 }
+
+/// Waits once, so that others get a turn.
+pub async fn yield_once() {
+    let mut yielded = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
