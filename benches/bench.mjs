@@ -1,116 +1,94 @@
-// Measures what a call costs, as ratios within one run: `npm run bench`. Times depend on the machine, ratios hardly.
+// Runs the measures engine by engine and round by round, prints the table, and writes it down.
+import { spawn } from "node:child_process";
+import os from "node:os";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { engines } from "./engines/index.mjs";
+import { measures } from "./measures/index.mjs";
+import { Results } from "./results.mjs";
+import { printTable, writeReport } from "./report.mjs";
 
-import { createAgent, customModel, memoryStore } from "../dist/entry/node.js";
+const usage = `npm run bench [-- --quick] [--only ${Object.keys(measures).join(",")}] [--engines ${Object.keys(engines).join(",")}]`;
 
-/** Answers at once; reads only the last message, as a model that is charged by the token would like to. */
-const quick = customModel({
-  id: "quick",
-  async *generate({ messages }) {
-    yield { type: "text", text: `answer ${messages.at(-1).id.length}` };
-  },
-});
+/** No measure of one engine takes this long, unless it hangs. */
+const PATIENCE_MS = 300_000;
 
-/** A store that counts the bytes it is given. */
-function counting() {
-  const store = memoryStore();
-  const count = { bytes: 0 };
-  const commit = (batch) => {
-    for (const { value } of batch.put) count.bytes += value.length;
-    return store.commit(batch);
-  };
-  return { count, store: { name: "counting", capabilities: store.capabilities, get: store.get, list: store.list, commit } };
-}
-
-async function timed(work) {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
-const median = (values) => values.toSorted((one, other) => one - other)[values.length >> 1];
-
-/** The cost of a call at a length of history: microseconds and bytes. */
-async function perCall(nMessages) {
-  const { count, store } = counting();
-  const agent = await createAgent({ name: "bench", model: quick, store });
-  const slot = { sessionId: "s1" };
-  for (let n = 0; n < nMessages / 2; n++) await agent.call("a question of a usual length", slot);
-  const times = [];
-  count.bytes = 0;
-  for (let n = 0; n < 40; n++) times.push(await timed(() => agent.call("a question of a usual length", slot)));
-  return { microseconds: median(times) * 1_000, bytes: count.bytes / 40 };
-}
-
-/** What people write by hand: an array, stringified after every call. */
-async function perCallByHand(nMessages) {
-  const saved = new Map();
-  const messages = Array.from({ length: nMessages }, (_, n) => ({ role: "user", content: `message ${n} of a usual length` }));
-  saved.set("s1", JSON.stringify(messages));
-  const call = async () => {
-    const history = JSON.parse(saved.get("s1"));
-    history.push({ role: "user", content: "a question of a usual length" }, { role: "assistant", content: "answer" });
-    saved.set("s1", JSON.stringify(history));
-  };
-  const times = [];
-  for (let n = 0; n < 40; n++) times.push(await timed(call));
-  return median(times) * 1_000;
-}
-
-/** Memory after so many distinct sessions went through one agent over a store that forgets them. */
-async function megabytesAfter(nSessions) {
-  const forgetful = { ...memoryStore(), get: async (keys) => keys.map(() => null), list: async () => [], commit: async () => "ok" };
-  const agent = await createAgent({ name: "bench", model: quick, store: forgetful });
-  for (let n = 0; n < nSessions; n += 100) {
-    await Promise.all(Array.from({ length: 100 }, (_, i) => agent.call("hello", { sessionId: `s${n + i}` })));
+const { quick, only, engines: chosen } = readArguments();
+const started = Date.now();
+const [load] = os.loadavg();
+const results = new Results();
+for (const [what, { rounds, settings, names }] of plan()) {
+  for (let round = 0; round < rounds; round++) {
+    // The order turns from round to round, so that nobody always comes after the same one.
+    for (const name of turned(names, round)) await run(what, name, { ...settings, round });
   }
-  globalThis.gc?.();
-  return process.memoryUsage().rss / 1e6;
+}
+printTable(results, quick ? "quick" : "full");
+if (!quick && !only && !chosen) writeReport(results, { seconds: (Date.now() - started) / 1_000, load });
+console.log(`${Math.round((Date.now() - started) / 1_000)} s; ${results.failures.length} failed`);
+process.exitCode = results.failures.length > 0 ? 1 : 0;
+
+function readArguments() {
+  const options = { quick: { type: "boolean" }, only: { type: "string" }, engines: { type: "string" } };
+  try {
+    const { values } = parseArgs({ options });
+    const of = (list, known) => {
+      const names = list?.split(",");
+      const unknown = names?.find((name) => !(name in known));
+      if (unknown !== undefined) throw new Error(`there is no ${unknown}`);
+      return names;
+    };
+    return { quick: values.quick ?? false, only: of(values.only, measures), engines: of(values.engines, engines) };
+  } catch (error) {
+    console.error(`${error.message}\n${usage}`);
+    process.exit(2);
+  }
 }
 
-async function sessionsAtOnce(n) {
-  const agent = await createAgent({ name: "bench", model: quick, store: memoryStore() });
-  const ms = await timed(() => Promise.all(Array.from({ length: n }, (_, i) => agent.call("hello", { sessionId: `s${i}` }))));
-  return (n / ms) * 1_000;
+function plan() {
+  return Object.entries(measures)
+    .filter(([what]) => only?.includes(what) ?? true)
+    .map(([what, measure]) => {
+      const { rounds, engines: asked = measure.engines, ...settings } = quick ? measure.quick : measure.full;
+      const names = asked.filter((name) => name === "lockgate" || (chosen?.includes(name) ?? true));
+      return [what, { rounds, settings, names }];
+    });
 }
 
-async function callsOnOneSession(n) {
-  const agent = await createAgent({ name: "bench", model: quick, store: memoryStore(), queueLimit: n });
-  const slot = { sessionId: "s1" };
-  const ms = await timed(() => Promise.all(Array.from({ length: n }, (_, i) => agent.call(`${i}`, slot))));
-  const kept = await agent.history(slot, { limit: 3 * n });
-  const inOrder = kept.every((message, i) => i % 2 === 1 || message.content[0].text === `${i / 2}`);
-  return { perSecond: (n / ms) * 1_000, kept: kept.length, inOrder };
+function turned(names, by) {
+  return names.map((_, at) => names[(at + by) % names.length]);
 }
 
-async function streaming(nDeltas) {
-  const model = customModel({
-    id: "stream",
-    async *generate() {
-      for (let n = 0; n < nDeltas; n++) yield { type: "text", text: "word " };
-    },
+async function run(what, name, settings) {
+  const start = Date.now();
+  const { found, problem } = await inOwnProcess(what, name, settings);
+  if (problem) results.fail(what, name, problem);
+  else results.add(name, found);
+  console.log(`${what} ${name} (${((Date.now() - start) / 1_000).toFixed(1)} s)${problem ? `: failed: ${problem}` : ""}`);
+}
+
+/** What a measure of an engine found, or what went wrong. */
+function inOwnProcess(what, name, settings) {
+  const file = fileURLToPath(new URL("measure.mjs", import.meta.url));
+  const child = spawn(process.execPath, ["--expose-gc", "--no-warnings", file, what, name, JSON.stringify(settings)], {
+    stdio: ["ignore", "pipe", "ignore"],
   });
-  const agent = await createAgent({ name: "bench", model, store: memoryStore() });
-  let events = 0;
-  const ms = await timed(async () => {
-    for await (const _ of agent.stream("go", { sessionId: "s1" })) events += 1;
+  let found;
+  let problem;
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    if (line.startsWith("@@")) found = JSON.parse(line.slice(2));
+    if (line.startsWith("@!")) problem = line.slice(2);
   });
-  return { microseconds: (ms / nDeltas) * 1_000, events };
+  // Asked to end first, because browsers and Workers are ended by whoever started them.
+  const limit = setTimeout(() => {
+    child.kill("SIGTERM");
+    setTimeout(() => child.kill("SIGKILL"), 5_000).unref();
+  }, PATIENCE_MS);
+  return new Promise((resolve) => {
+    child.on("close", (code, signal) => {
+      clearTimeout(limit);
+      resolve(code === 0 && found ? { found } : { problem: problem ?? `it ended with ${signal ?? code}` });
+    });
+  });
 }
-
-const row = (what, ...values) => console.log(what.padEnd(46), ...values.map((value) => String(value).padStart(14)));
-const round = (value) => (value < 10 ? value.toFixed(2) : Math.round(value).toLocaleString("en"));
-
-await sessionsAtOnce(200);
-const [short, long] = [await perCall(100), await perCall(10_000)];
-const hand = await perCallByHand(10_000);
-row("a call, by messages of history", "100", "10,000", "ratio");
-row("  time, µs", round(short.microseconds), round(long.microseconds), `${(long.microseconds / short.microseconds).toFixed(2)} ×`);
-row("  bytes written", round(short.bytes), round(long.bytes), `${(long.bytes / short.bytes).toFixed(2)} ×`);
-row("  beside an array stringified by hand", "", round(hand), `${(long.microseconds / hand).toFixed(2)} ×`);
-row("1,000 sessions at once, calls/s", round(await sessionsAtOnce(1_000)));
-const one = await callsOnOneSession(1_000);
-row("1,000 calls on one session, calls/s", round(one.perSecond), `${one.kept} kept`, one.inOrder ? "in order" : "OUT OF ORDER");
-const [few, many] = [await megabytesAfter(2_000), await megabytesAfter(20_000)];
-row("memory after 2,000 and 20,000 sessions, MB", round(few), round(many), `${(many / few).toFixed(2)} ×`);
-const stream = await streaming(10_000);
-row("a streamed delta of 10,000, µs", round(stream.microseconds), `${stream.events} events`);

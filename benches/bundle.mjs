@@ -1,0 +1,58 @@
+// Bundles a program of one of the engines, for a page or for a Worker.
+import fs from "node:fs";
+import { builtinModules } from "node:module";
+import { fileURLToPath } from "node:url";
+import esbuild from "esbuild";
+
+const here = (name) => fileURLToPath(new URL(name, import.meta.url));
+const entry = { page: here("../dist/entry/browser.js"), worker: here("../dist/entry/workerd.js") };
+/** The one file of ours that is fetched beside a bundle for a page. */
+const wasm = here("../dist/core.wasm");
+
+/** The bytes of every file that a page loads. */
+export async function pageFiles(name) {
+  const { outputFiles } = await esbuild.build({
+    ...common,
+    stdin: stdin(`import { answer } from "./programs/${name}.mjs"; globalThis.answer = answer;`),
+    write: false,
+    minify: true,
+    platform: "browser",
+    alias: { lockgate: entry.page },
+  });
+  const files = outputFiles.map(({ contents }) => contents);
+  return name === "lockgate" ? [...files, fs.readFileSync(wasm)] : files;
+}
+
+/** Writes a Worker that answers what it is asked into a folder. */
+export async function writeWorker(name, outdir) {
+  await esbuild.build({
+    ...common,
+    stdin: stdin(`
+      import { answer } from "./programs/${name}.mjs";
+      export default { async fetch(request) {
+        const { text, baseUrl } = await request.json();
+        return new Response(await answer(text, baseUrl));
+      } };`),
+    outdir,
+    entryNames: "worker",
+    minify: true,
+    conditions: ["workerd", "worker", "browser"],
+    external: ["node:*", "cloudflare:*"],
+    plugins: [prefixed],
+    // Keeps the import, and puts the file beside the bundle: a Worker cannot compile bytes.
+    loader: { ".wasm": "copy" },
+    alias: { lockgate: entry.worker },
+  });
+}
+
+const stdin = (contents) => ({ contents, resolveDir: here(".") });
+const common = { bundle: true, format: "esm", target: "es2022", logLevel: "silent" };
+
+// Workers have Node's modules only under their full names.
+const prefixed = {
+  name: "node-prefix",
+  setup: ({ onResolve }) => {
+    const filter = new RegExp(`^(${builtinModules.join("|")})$`);
+    onResolve({ filter }, ({ path }) => ({ path: `node:${path}`, external: true }));
+  },
+};

@@ -1,0 +1,28 @@
+// The engines that are measured: ours, the alternatives, and what people write by hand.
+// An engine is opened with a Script (or a provider's address) and answers with
+// `{ seed(id, n), call(id, text), stream(id, text, onDelta), messages(id), bytes(), close() }`, and with `settled()` if it
+// has work left after an answer. `bytes()` is what was written since it was asked last, if it was opened `counting`.
+
+/** By the name that the command line takes: what the table calls it, its module, and the options it is opened with. */
+export const engines = {
+  lockgate: { title: "Lockgate", module: "./lockgate.mjs" },
+  hand: { title: "by hand: array + JSON.stringify", module: "./hand.mjs" },
+  ai: { title: "Vercel AI SDK", module: "./ai-sdk.mjs", packages: ["ai"] },
+  langgraph: { title: "LangGraph.js, memory", module: "./langgraph.mjs", packages: ["@langchain/langgraph", "langchain"] },
+  "langgraph-sqlite": {
+    title: "LangGraph.js, SQLite",
+    module: "./langgraph.mjs",
+    options: { sqlite: true },
+    packages: ["@langchain/langgraph-checkpoint-sqlite"],
+  },
+  openai: { title: "OpenAI Agents JS", module: "./openai-agents.mjs", packages: ["@openai/agents"] },
+  mastra: { title: "Mastra (sees the last 10)", module: "./mastra.mjs", packages: ["@mastra/core", "@mastra/memory"] },
+  pi: { title: "pi agent core", module: "./pi.mjs", packages: ["@mariozechner/pi-agent-core"] },
+};
+
+/** Opens an engine. `script` is what its model says, `baseUrl` instead a provider that speaks chat completions. */
+export async function open(name, { script, baseUrl, counting = false } = {}) {
+  const { module, options } = engines[name];
+  const { create } = await import(module);
+  return create({ script, baseUrl, counting, ...options });
+}

@@ -1,0 +1,12 @@
+// Measures one thing of one engine, in a process of its own: `node --expose-gc benches/measure.mjs call lockgate '{…}'`.
+// The last line it prints is what it found, after `@@`, or what went wrong, after `@!`.
+
+const [what, engine, settings = "{}"] = process.argv.slice(2);
+const end = (line, code) => process.stdout.write(`\n${line}\n`, () => process.exit(code));
+try {
+  const { measure } = await import(`./measures/${what}.mjs`);
+  end(`@@${JSON.stringify(await measure(engine, JSON.parse(settings)))}`, 0);
+} catch (error) {
+  console.error(error);
+  end(`@!${String(error?.message ?? error).trim().split("\n")[0]}`, 1);
+}

@@ -1,0 +1,123 @@
+// What is measured, of which engines, how often, and what the rows of the table are called.
+
+const everyone = ["lockgate", "hand", "ai", "langgraph", "langgraph-sqlite", "openai", "mastra", "pi"];
+const once = everyone.filter((name) => name !== "langgraph-sqlite");
+const light = ["lockgate", "hand", "ai", "openai", "pi"];
+
+const lengths = [0, 100, 1_000, 10_000];
+const count = (n) => n.toLocaleString("en");
+const messages = (n) => (n === 0 ? "an empty history" : `${count(n)} messages`);
+
+/**
+ * By the name that `--only` takes. `full` and `quick` are the settings and the rounds of the two modes, and the engines
+ * where a mode has fewer. A row's `better`
+ * says which way is ahead; a row without it is a count that is shown as it is.
+ */
+export const measures = {
+  call: {
+    engines: everyone,
+    full: { rounds: 3, lengths, forMs: 700 },
+    quick: { rounds: 1, lengths: [0, 100, 1_000], forMs: 300 },
+    rows: ({ lengths }) => [
+      ...lengths.map((n) => ({ id: `call.${n}`, title: `time of a call on ${messages(n)}`, unit: "µs", better: "less" })),
+      ...lengths.map((n) => ({ id: `bytes.${n}`, title: `bytes written by a call on ${messages(n)}`, unit: "B", better: "less" })),
+      { id: "growth", title: "… time on 10,000 messages beside that on 100", unit: "×" },
+    ],
+  },
+  delta: {
+    engines: once,
+    full: { rounds: 3, nDeltas: 10_000, atMost: 5, forMs: 1_500 },
+    quick: { rounds: 1, nDeltas: 1_000, atMost: 4, forMs: 200 },
+    rows: ({ nDeltas }) => [
+      { id: "delta", title: `a streamed piece of ${count(nDeltas)}, all at once, in process`, unit: "µs", better: "less" },
+      { id: "delta.events", title: "… events the reader got of them", unit: "" },
+      { id: "paced", title: "a streamed piece, one at a time, in process", unit: "µs", better: "less" },
+      { id: "paced.events", title: "… events the reader got of them", unit: "" },
+      { id: "sse", title: "a streamed piece from a provider over SSE", unit: "µs", better: "less" },
+      { id: "sse.events", title: "… events the reader got of them", unit: "" },
+    ],
+  },
+  crowd: {
+    engines: everyone,
+    full: { rounds: 2, nCalls: 1_000 },
+    quick: { rounds: 1, nCalls: 50 },
+    rows: ({ nCalls }) => [
+      { id: "apart.rate", title: `${count(nCalls)} calls at once, a session each`, unit: "/s", better: "more" },
+      { id: "one.rate", title: `${count(nCalls)} calls at once, all on one session`, unit: "/s", better: "more" },
+      { id: "one.refused", title: "… calls refused", unit: "" },
+      { id: "one.lost", title: "… messages lost", unit: "" },
+      { id: "one.torn", title: "… turns missing or mixed with others", unit: "" },
+      { id: "one.blind", title: "… calls answered without any turn before them", unit: "" },
+    ],
+  },
+  idle: {
+    engines: everyone,
+    full: { rounds: 1, nSessions: 10_000, forMs: 10_000 },
+    quick: { rounds: 1, engines: light, nSessions: 500, forMs: 1_500 },
+    rows: () => [
+      { id: "idle.bytes", title: "memory of an idle session of 20 messages", unit: "B", better: "less" },
+      { id: "idle.sessions", title: "… sessions it was measured with", unit: "" },
+    ],
+  },
+  forget: {
+    engines: ["lockgate"],
+    full: { rounds: 1, few: 10_000, many: 100_000 },
+    quick: { rounds: 1, few: 500, many: 5_000 },
+    rows: ({ few, many }) => [
+      { id: "forget.few", title: `memory after ${count(few)} sessions, the store forgets`, unit: "MB" },
+      { id: "forget.many", title: `… after ${count(many)}`, unit: "MB" },
+      { id: "forget.growth", title: "… growth", unit: "×" },
+    ],
+  },
+  reads: {
+    engines: ["lockgate"],
+    full: { rounds: 3, few: 100, many: 10_000, forMs: 1_000 },
+    quick: { rounds: 1, few: 100, many: 10_000, forMs: 300 },
+    rows: ({ few, many }) => [
+      { id: "reads.few", title: `a model in JavaScript reads the last of ${count(few)} messages`, unit: "µs" },
+      { id: "reads.many", title: `… the last of ${count(many)}`, unit: "µs" },
+      { id: "reads.growth", title: "… growth", unit: "×" },
+      { id: "reads.first", title: "… the first call of a new agent on them", unit: "µs" },
+    ],
+  },
+  cold: {
+    engines: everyone,
+    full: { rounds: 5 },
+    quick: { rounds: 1 },
+    rows: () => [{ id: "cold", title: "from import to the first answer, new Node process", unit: "ms", better: "less" }],
+  },
+  edge: {
+    // Mastra's bundle does not start there: it wants `node:os`.
+    engines: once.filter((name) => name !== "mastra"),
+    full: { rounds: 3 },
+    quick: { rounds: 1, engines: ["lockgate", "hand", "ai"] },
+    rows: () => [
+      { id: "edge", title: "from nothing to the first answer, new workerd", unit: "ms", better: "less" },
+      { id: "edge.first", title: "… of it the first request", unit: "ms", better: "less" },
+    ],
+  },
+  bundle: {
+    // Mastra does not bundle for a page: it wants Node's modules.
+    engines: once.filter((name) => name !== "mastra"),
+    full: { rounds: 1 },
+    quick: { rounds: 1, engines: ["lockgate", "hand", "ai"] },
+    rows: () => [
+      { id: "bundle", title: "what a page loads, brotli", unit: "B", better: "less" },
+      { id: "bundle.raw", title: "… uncompressed", unit: "B", better: "less" },
+    ],
+  },
+  chromium: {
+    engines: ["lockgate", "hand", "ai"],
+    full: { rounds: 1, lengths: [100, 10_000], forMs: 1_500, nSessions: 10_000, nMessages: 100_000 },
+    quick: { rounds: 1, lengths: [100], forMs: 300, nSessions: 200, nMessages: 1_000 },
+    rows: ({ lengths, nSessions, nMessages }) => [
+      ...lengths.map((n) => ({ id: `page.call.${n}`, title: `in a page, time of a call on ${messages(n)}`, unit: "µs", better: "less" })),
+      { id: "page.list.first", title: `in a page, the first 100 of ${count(nSessions)} sessions`, unit: "ms" },
+      { id: "page.list.all", title: "… all of them, by pages", unit: "ms" },
+      { id: "page.search", title: `in a page, a search of ${count(nMessages)} messages`, unit: "ms" },
+      { id: "page.scan", title: "… a scan of the same log", unit: "ms" },
+      { id: "page.search.gain", title: "… how many times the search is faster", unit: "×" },
+      { id: "page.indexing", title: "… time to store and index them", unit: "ms" },
+    ],
+  },
+};
