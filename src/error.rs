@@ -90,6 +90,18 @@ struct Parts {
     hint: Option<String>,
     cause: Option<Rc<dyn StdError>>,
     second: Option<Error>,
+    advice: Advice,
+}
+
+/// What a provider advises with its refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// How long to wait before asking again.
+    pub wait_ms: Option<u64>,
+    /// How many tokens of an answer would fit.
+    pub max_tokens: Option<u64>,
+    /// A file that the request names by its address could not be loaded: without such files it may do.
+    pub without_files: bool,
 }
 
 impl Error {
@@ -97,8 +109,8 @@ impl Error {
     #[cold]
     #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Error(Box::new(Parts { kind, message, hint: None, cause: None, second: None }))
+        let (message, advice) = (message.into(), Advice::default());
+        Error(Box::new(Parts { kind, message, hint: None, cause: None, second: None, advice }))
     }
 
     /// Says what to do next.
@@ -106,6 +118,14 @@ impl Error {
     #[inline(never)]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Says first where it happened.
+    #[cold]
+    #[inline(never)]
+    pub fn within(mut self, what: &str) -> Self {
+        self.0.message = format!("{what}: {}", self.0.message);
         self
     }
 
@@ -121,6 +141,18 @@ impl Error {
     pub fn and_then(mut self, second: Error) -> Self {
         self.0.second = Some(second);
         self
+    }
+
+    /// Carries what the provider advises.
+    #[cold]
+    pub fn advise(mut self, advice: Advice) -> Self {
+        self.0.advice = advice;
+        self
+    }
+
+    /// What the provider advises.
+    pub fn advice(&self) -> Advice {
+        self.0.advice
     }
 
     /// What went wrong.

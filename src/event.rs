@@ -86,6 +86,34 @@ pub enum Event {
     Error { error: SerializedError },
 }
 
+impl Event {
+    /// Takes over a delta that goes on where this one ends; `false` if it is no such delta.
+    pub fn joins(&mut self, next: &Event) -> bool {
+        let (ends, goes_on) = match (self, next) {
+            (Event::TextDelta { id, delta }, Event::TextDelta { id: same, delta: next })
+            | (
+                Event::ThinkingDelta { id, delta },
+                Event::ThinkingDelta { id: same, delta: next },
+            ) if id == same => (delta, next),
+            (
+                Event::ToolCallDelta { tool_call_id: id, delta },
+                Event::ToolCallDelta { tool_call_id: same, delta: next },
+            )
+            | (
+                Event::ToolDelta { tool_call_id: id, delta },
+                Event::ToolDelta { tool_call_id: same, delta: next },
+            ) if id == same => (delta, next),
+            (
+                Event::Subagent { task_id: id, event, .. },
+                Event::Subagent { task_id: same, event: next, .. },
+            ) if id == same => return event.event.joins(&next.event),
+            _ => return false,
+        };
+        ends.push_str(goes_on);
+        true
+    }
+}
+
 /// An event with its place: which call, which number, when.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

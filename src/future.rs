@@ -1,7 +1,7 @@
 //! Futures of one thread: the boxed alias that ports use, and waiting for one of two, or for all.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 
 /// A future that stays on its thread; what every port method answers with.
@@ -15,13 +15,16 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Waits for whichever is ready first; the first wins a tie, the other is dropped.
-pub async fn race<A, B>(
-    first: impl Future<Output = A>,
-    second: impl Future<Output = B>,
-) -> Either<A, B> {
-    let mut first = pin!(first);
-    let mut second = pin!(second);
+/// Waits for whichever is ready first; the first wins a tie, the other is dropped. Both are boxed: a future that holds
+/// others by value is as large as all of them, twice, and calls nest.
+pub fn race<'a, A: 'a, B: 'a>(
+    first: impl Future<Output = A> + 'a,
+    second: impl Future<Output = B> + 'a,
+) -> impl Future<Output = Either<A, B>> + 'a {
+    either(Box::pin(first), Box::pin(second))
+}
+
+async fn either<A, B>(mut first: Local<'_, A>, mut second: Local<'_, B>) -> Either<A, B> {
     poll_fn(|context| {
         if let Poll::Ready(value) = first.as_mut().poll(context) {
             return Poll::Ready(Either::First(value));

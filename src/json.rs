@@ -114,6 +114,34 @@ pub fn count(value: &Value) -> Read<u64> {
     whole.ok_or_else(|| Misread::new("a whole number that is not negative"))
 }
 
+/// An integer that a double cannot hold exactly.
+#[inline(never)]
+pub fn beyond_doubles(number: &serde_json::Number) -> Option<i128> {
+    const SAFE: i128 = (1 << 53) - 1;
+    let integer = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+    integer.filter(|integer| !(-SAFE..=SAFE).contains(integer))
+}
+
+/// `changed`, in which integers that were only rounded on their way through doubles are again those of `original`.
+pub fn unrounded(original: &Value, changed: &mut Value) {
+    match (original, changed) {
+        (Value::Number(exact), Value::Number(number))
+            if beyond_doubles(exact).is_some() && exact.as_f64() == number.as_f64() =>
+        {
+            *number = exact.clone();
+        }
+        (Value::Array(exact), Value::Array(items)) => {
+            exact.iter().zip(items).for_each(|(exact, item)| unrounded(exact, item));
+        }
+        (Value::Object(exact), Value::Object(members)) => {
+            for (name, member) in members {
+                exact.get(name).into_iter().for_each(|exact| unrounded(exact, member));
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A number.
 #[inline(never)]
 pub fn number(value: &Value) -> Read<f64> {

@@ -5,7 +5,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`error`], [`future`], [`json`] | one error; futures of one thread; reading JSON by hand |
-//! | [`message`], [`event`], [`state`], [`slot`] | data: what is said, seen, kept, and whose it is |
+//! | [`message`], [`event`], [`state`], [`slot`], [`attributes`], [`spec`] | data: what is said, seen, kept, whose it is, what a caller adds, and what is known of a tool |
 //! | [`agentscope`] | the reference's own state document, read and written whole |
 //! | [`run`] | decides what a call does next; start here to understand the loop |
 //! | [`policy`] | rules that look at values and answer with a value |
@@ -50,24 +50,25 @@
 //! #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) { return value; }
 //! #     }
 //! # }
-//! use lockgate::engine::{Agent, CallRequest};
+//! use lockgate::engine::{Agent, RuntimeContext};
 //! use lockgate::store::memory::MemoryStore;
 //!
-//! let agent = Agent::builder("helper")
+//! let agent = Agent::builder()
+//!     .name("helper")
 //!     .model(Rc::new(Parrot))
 //!     .store(Rc::new(MemoryStore::new()))
 //!     .host(Rc::new(Clock(Default::default())))
 //!     .build()?;
 //!
-//! let slot = agent.slot(Some("alice"), Some("s1"))?;
-//! let mut call = agent.call(CallRequest::new(slot.clone(), "hello"))?;
+//! let mut call = agent.call("hello", RuntimeContext::new("alice", "s1"))?;
 //! let reply = block_on(call.finish()).map_err(|failed| failed.error)?;
 //! assert_eq!(reply.text, "hello");
-//! assert_eq!(block_on(agent.history(&slot, None, 10))?.len(), 2);
+//! assert_eq!(block_on(agent.history(call.slot(), None, 10))?.len(), 2);
 //! # Ok::<(), lockgate::error::Error>(())
 //! ```
 
 pub mod agentscope;
+pub mod attributes;
 pub mod engine;
 pub mod error;
 pub mod event;
@@ -79,6 +80,7 @@ pub mod policy;
 pub mod port;
 pub mod run;
 pub mod slot;
+pub mod spec;
 pub mod state;
 pub mod store;
 pub mod tool;

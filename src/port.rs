@@ -1,21 +1,22 @@
 //! What the engine asks of the world, on one page. Everything here stays on its thread.
 
-use std::cell::Cell;
 use std::rc::Rc;
 
-use serde::Serialize;
 use serde_json::Value;
 
+use crate::attributes::Attributes;
 use crate::error::Result;
 use crate::future::Local;
-use crate::json::{self, Fields, Read};
+pub use crate::message::Lineage;
 use crate::message::{Block, Delta, Message};
 use crate::slot::Slot;
-use crate::state::Facts;
+pub use crate::spec::{Effect, Opinion, Own, ToolSpec};
+use crate::state::{AgentState, Facts};
 
 /// Keeps records under keys, and changes them all at once or not at all.
 ///
-/// Keys come ready-encoded: parts of `[a-z0-9.-]` joined by `/`, at most 512 bytes. Values are bytes.
+/// Keys come ready-encoded: parts of `[a-z0-9.-]` joined by `/`, at most 512 bytes. Values are bytes. The first two parts
+/// are whose the record is: all keys and prefixes of a batch have the same two.
 pub trait Store {
     /// What this store promises; the engine refuses what it cannot work with.
     fn capabilities(&self) -> Capabilities;
@@ -80,6 +81,15 @@ pub struct Capabilities {
     pub compare_and_set: bool,
     /// Who else may write to it.
     pub shared: Shared,
+    /// The largest value it takes, if there is a limit; larger ones are cut above it.
+    pub max_value_bytes: Option<usize>,
+}
+
+impl Capabilities {
+    /// Those of a store that keeps every rule and takes values of any size.
+    pub const fn whole(shared: Shared) -> Capabilities {
+        Capabilities { atomic: true, compare_and_set: true, shared, max_value_bytes: None }
+    }
 }
 
 /// Who else may write to a store.
@@ -99,6 +109,14 @@ pub enum Shared {
 pub trait Model {
     /// Its name, as events of a call show it.
     fn id(&self, tag: u32) -> String;
+    /// How many tokens it takes, question and answer together, if that is known.
+    fn window(&self, _tag: u32) -> Option<u64> {
+        None
+    }
+    /// Whether it keeps to a form by itself ([`Request::form`]), beside tools or without.
+    fn keeps_form(&self, _tag: u32, _beside_tools: bool) -> bool {
+        false
+    }
     /// Begins an answer. An error here means that nothing of it was seen.
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>>;
 }
@@ -107,6 +125,36 @@ pub trait Model {
 pub trait Deltas {
     /// All deltas that have arrived, at least one; none at all is the end.
     fn next(&mut self) -> Local<'_, Result<Vec<Delta>>>;
+}
+
+/// Sends requests to a provider. What is secret never comes here: the host joins the address, the key and the user's
+/// own headers, and takes them out of whatever comes back.
+pub trait Http {
+    /// Sends a request; ready when status and headers are there. Dropping the future, or the answer, aborts it.
+    fn send(&self, request: HttpRequest) -> Local<'static, Result<Box<dyn HttpAnswer>>>;
+}
+
+/// What is sent to a provider.
+#[derive(Clone, Debug)]
+pub struct HttpRequest {
+    /// Below the base address, such as `/chat/completions`.
+    pub path: String,
+    /// Headers that hold no secret, in lower case.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// The header that the key goes into, and what stands there before it.
+    pub key_header: (&'static str, &'static str),
+    /// JSON.
+    pub body: Vec<u8>,
+}
+
+/// What a provider answers.
+pub trait HttpAnswer {
+    /// The status.
+    fn status(&self) -> u16;
+    /// A header, by its name in lower case.
+    fn header(&self, name: &str) -> Option<String>;
+    /// The bytes that have arrived, at least one; none at all is the end.
+    fn next(&mut self) -> Local<'_, Result<Vec<u8>>>;
 }
 
 /// What a model is asked.
@@ -126,83 +174,18 @@ pub struct Request<'a> {
     pub tools: &'a [Rc<ToolSpec>],
     /// Temperature and the like, as the caller gave them.
     pub generate: &'a Value,
-}
-
-/// One conversation held in memory. It only grows at its end, so a border that hands it to somebody outside pays
-/// for what is new, and once.
-#[derive(Debug)]
-pub struct Lineage {
-    id: u64,
-    unchanged: Cell<usize>,
-}
-
-impl Lineage {
-    /// A lineage of its own.
-    pub fn new() -> Lineage {
-        thread_local!(static LAST: Cell<u64> = const { Cell::new(0) });
-        let id = LAST.get() + 1;
-        LAST.set(id);
-        Lineage { id, unchanged: Cell::new(usize::MAX) }
-    }
-
-    /// Tells it from all others.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// Says that the message of this number is not what it was.
-    pub fn changed(&self, index: usize) {
-        self.unchanged.set(self.unchanged.get().min(index));
-    }
-
-    /// How many messages are what they were when this was last asked.
-    pub fn take_unchanged(&self) -> usize {
-        self.unchanged.replace(usize::MAX)
-    }
-}
-
-impl Default for Lineage {
-    fn default() -> Self {
-        Lineage::new()
-    }
-}
-
-/// What a model is told of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolSpec {
-    /// Its name; one of a kind within an agent.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// What it takes, as JSON Schema.
-    pub input_schema: Value,
-    /// Whether calls of it may run beside others.
-    #[serde(skip)]
-    pub parallel: bool,
-    /// How long it may take, if not the agent's default.
-    #[serde(skip)]
-    pub timeout_ms: Option<u64>,
-}
-
-impl ToolSpec {
-    /// Reads what a model is to be told of a tool.
-    pub fn from_json(value: &Value) -> Read<ToolSpec> {
-        let fields = Fields::of(value)?;
-        Ok(ToolSpec {
-            name: fields.required("name", json::text)?,
-            description: fields.required("description", json::text)?,
-            input_schema: fields.required("inputSchema", json::object).map(Value::Object)?,
-            parallel: fields.optional("parallel", json::boolean)?.unwrap_or(true),
-            timeout_ms: fields.optional("timeoutMs", json::count)?,
-        })
-    }
+    /// The form that the answer is to have, as JSON Schema of an object; only for a model that keeps to it by itself.
+    pub form: Option<&'a Value>,
 }
 
 /// Does something for the model.
 pub trait Tool {
     /// What a model is told of it.
     fn spec(&self) -> &Rc<ToolSpec>;
+    /// What it says of an input before it runs, and which of these contents of rules fit that input. An error denies it.
+    fn check<'a>(&'a self, _run: ToolRun<'a>, _rules: &'a [&'a str]) -> Local<'a, Result<Opinion>> {
+        Box::pin(std::future::ready(Ok(Opinion::of(self.spec().effect))))
+    }
     /// Does it. An error becomes a result that the model can read. Dropping the future tells the tool to stop.
     fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>>;
 }
@@ -214,6 +197,8 @@ pub struct ToolRun<'a> {
     pub slot: &'a Slot,
     /// The call that runs it, as its caller knows it.
     pub tag: u32,
+    /// What the caller gave.
+    pub attributes: &'a Attributes,
     /// The tool call.
     pub tool_call_id: &'a str,
     /// What it is given.
@@ -222,12 +207,35 @@ pub struct ToolRun<'a> {
     pub desk: &'a dyn Desk,
 }
 
-/// What tools of ours ask of the engine: the state of the call that runs them.
+/// What tools and hooks ask of the engine: the state of the call that runs them.
 pub trait Desk {
-    /// The AgentState fields as they are now.
+    /// The call's own AgentState as it is now, its changes included; `None` once the tool or hook has ended.
+    fn state(&self) -> Option<AgentState>;
+    /// The AgentState fields as they are now: those of [`Desk::state`], without the messages.
     fn facts(&self) -> Facts;
     /// Changes them; they are saved with the call.
     fn change(&self, change: &mut dyn FnMut(&mut Facts));
+    /// The whole of a result that is only shown in part, by the path that is shown with it; `None` if there is no such.
+    fn evicted<'a>(&'a self, path: &'a str) -> Local<'a, Result<Option<String>>>;
+    /// Ends the turn behind this tool: its result comes later, from outside. What the tool answers is not used.
+    fn suspend(&self, tool_call_id: &str, why: &str);
+}
+
+/// What the tools that read the log ask for.
+#[derive(Clone, Copy, Debug)]
+pub enum Wanted<'a> {
+    /// The newest sessions, at most so many.
+    Sessions(usize),
+    /// The last messages of a session, at most so many.
+    History(&'a str, usize),
+    /// The messages that fit some words best, at most so many.
+    Hits(&'a str, usize),
+}
+
+/// What was said in a user's sessions.
+pub trait Archive {
+    /// Looks something up, as JSON, within what this session may see.
+    fn look_up<'a>(&'a self, by: &'a Slot, wanted: Wanted<'a>) -> Local<'a, Result<Value>>;
 }
 
 /// Looks at a call from outside; may change what it sees, or stop the call.
@@ -291,8 +299,12 @@ impl Point {
 pub struct HookRun<'a> {
     /// The call, as its caller knows it.
     pub tag: u32,
+    /// What the caller gave.
+    pub attributes: &'a Attributes,
     /// The tool call, where it is about one.
     pub tool_call_id: &'a str,
+    /// What it may ask of the engine.
+    pub desk: &'a dyn Desk,
     /// The conversation, where a request is about to be made.
     pub messages: &'a [Rc<Message>],
     /// What of it somebody outside may already have.
@@ -307,6 +319,14 @@ pub trait Host {
     fn random(&self, bytes: &mut [u8]);
     /// Waits.
     fn sleep(&self, ms: u64) -> Local<'static, ()>;
+    /// What tells this node from all others that share its store; "" if it has no name of its own.
+    fn node(&self) -> String {
+        String::new()
+    }
+    /// Whether another node is known to be gone; one of which nothing is known is not.
+    fn is_gone(&self, _node: &str) -> bool {
+        false
+    }
 }
 
 /// One holder of a name at a time, also across tabs where the host can do that.
@@ -316,4 +336,9 @@ pub trait Lock {
 }
 
 /// A name that is held until this is dropped.
-pub trait Held {}
+pub trait Held {
+    /// Ready if somebody has taken it from us: a holder that does not answer may be robbed.
+    fn lost(&self) -> Local<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}

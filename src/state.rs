@@ -1,5 +1,9 @@
 //! AgentState: all that makes a session restartable.
 
+mod persistence;
+
+pub use persistence::Persistence;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -77,6 +81,35 @@ const FACTS: &[&str] = &[
 ];
 
 impl Facts {
+    /// What becomes of `base` when both sides have changed it; `None` if both have changed the same member.
+    pub fn merged(base: &Facts, ours: &Facts, theirs: &Facts) -> Option<Facts> {
+        fn one<T: PartialEq + Clone>(base: &T, ours: &T, theirs: &T) -> Option<T> {
+            let theirs_only = ours == base || ours == theirs;
+            let fits = theirs_only || theirs == base;
+            fits.then(|| if theirs_only { theirs } else { ours }.clone())
+        }
+        Some(Facts {
+            permission_context: one(
+                &base.permission_context,
+                &ours.permission_context,
+                &theirs.permission_context,
+            )?,
+            plan_mode_context: one(
+                &base.plan_mode_context,
+                &ours.plan_mode_context,
+                &theirs.plan_mode_context,
+            )?,
+            tasks_context: one(&base.tasks_context, &ours.tasks_context, &theirs.tasks_context)?,
+            tool_context: one(&base.tool_context, &ours.tool_context, &theirs.tool_context)?,
+            shutdown_interrupted: one(
+                &base.shutdown_interrupted,
+                &ours.shutdown_interrupted,
+                &theirs.shutdown_interrupted,
+            )?,
+            rest: one(&base.rest, &ours.rest, &theirs.rest)?,
+        })
+    }
+
     /// Reads the facts of a head.
     pub fn from_json(value: &Value) -> Read<Facts> {
         let fields = Fields::of(value)?;
@@ -153,7 +186,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    fn from_json(value: &Value) -> Read<Rule> {
+    /// Reads a rule.
+    pub fn from_json(value: &Value) -> Read<Rule> {
         let fields = Fields::of(value)?;
         Ok(Rule {
             tool_name: fields.required("tool_name", json::text)?,
@@ -193,7 +227,8 @@ pub struct PermissionContext {
 }
 
 impl PermissionContext {
-    fn from_json(value: &Value) -> Read<PermissionContext> {
+    /// Reads what a session's tools may do.
+    pub fn from_json(value: &Value) -> Read<PermissionContext> {
         const KNOWN: &[&str] =
             &["mode", "allow_rules", "ask_rules", "deny_rules", "working_directories"];
         let rules = |value: &Value| json::list(value, Rule::from_json);

@@ -77,7 +77,10 @@ fn write(block: &Block) -> Object {
                 "metadata": metadata,
                 "state": call.state,
             });
-            (tagged("tool_use", own, call.provider.as_ref(), &call.rest), &call.rest)
+            let mut members = tagged("tool_use", own, call.provider.as_ref(), &call.rest);
+            members.extend(call.awaits.as_ref().map(|why| ("awaits".to_owned(), json!(why))));
+            members.extend(call.asked.as_ref().map(|asked| ("asked".to_owned(), asked.clone())));
+            (members, &call.rest)
         }
         Block::ToolResult(result) => (result_members(result), &result.rest),
         Block::Media { kind, source, name, rest } => (
@@ -135,7 +138,8 @@ fn thinking(fields: &Fields<'_>) -> Read<Block> {
 }
 
 fn tool_use(fields: &Fields<'_>) -> Read<ToolUse> {
-    const KNOWN: &[&str] = &["type", "id", "name", "input", "content", "state", "provider"];
+    const KNOWN: &[&str] =
+        &["type", "id", "name", "input", "content", "state", "awaits", "asked", "provider"];
     let metadata = fields.or_default("metadata", json::object)?;
     let input = fields.or_default("input", json::object)?;
     let raw = fields.optional("content", json::text)?;
@@ -144,6 +148,8 @@ fn tool_use(fields: &Fields<'_>) -> Read<ToolUse> {
         name: fields.or_default("name", json::text)?,
         input: Value::Object(input),
         state: fields.optional("state", call_state)?.unwrap_or(CallState::Pending),
+        awaits: fields.optional("awaits", json::text)?,
+        asked: fields.optional("asked", json::any)?,
         provider: fields.optional("provider", json::any)?,
         rest: rest_with(fields, KNOWN, metadata),
     };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{block, remainder, time};
 use crate::json::{self, Fields, Object, Read};
-use crate::message::{Message, Role, Usage};
+use crate::message::{Memo, Message, Role, Usage};
 
 /// Where the reference keeps a second copy of the usage; it is ours only once.
 const USAGE: &str = "_chat_usage";
@@ -42,6 +42,7 @@ fn read(value: &Value) -> Read<Message> {
         at: time::to_rfc3339(&timestamp).unwrap_or(timestamp),
         usage: fields.optional("usage", usage)?.or(copy),
         metadata: (!metadata.is_empty()).then_some(metadata),
+        tokens: Memo::default(),
         rest: fields.rest(KNOWN),
     };
     let written = members(&message);

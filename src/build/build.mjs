@@ -18,6 +18,10 @@ const variants = {
   },
 };
 
+// One list for both languages: Rust includes it, and JavaScript gets it as a module, because not every host and bundler
+// can import JSON.
+const rulesOfStores = inRoot("src/store/rules.json");
+
 /** Builds what is out of date, or everything with `force`; returns the folder built. */
 export async function build({ testing = false, force = false } = {}) {
   const tools = await prepare(["npm", "wasm", "bindgen", "binaryen"], { quiet: true });
@@ -59,7 +63,7 @@ function isWasmCurrent({ out }) {
 }
 
 function isTypeScriptCurrent({ out }) {
-  const inputs = [inRoot("src/npm"), inRoot("package-lock.json")];
+  const inputs = [inRoot("src/npm"), rulesOfStores, inRoot("package-lock.json")];
   return isCurrent([path.join(out, "index.js"), path.join(out, "index.d.ts")], inputs);
 }
 
@@ -133,6 +137,8 @@ async function buildTypeScript({ tsc }, { out }) {
   const advice = "The TypeScript does not compile: correct what the compiler names above.";
   await step("tsc", (show) => must(process.execPath, args, { show, advice }));
   const written = [path.join(out, "index.js"), path.join(out, "index.d.ts")];
+  const rules = JSON.parse(fs.readFileSync(rulesOfStores, "utf8"));
+  fs.writeFileSync(path.join(out, "rule-list.js"), `export const RULES = ${JSON.stringify(rules)};\n`);
   if (!written.every((file) => fs.existsSync(file)))
     throw problem("src/npm/index.ts is missing: it is the front of the package.");
   stampAs(started, written);

@@ -5,6 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { prepareChromium } from "./chromium.mjs";
+import { prepareServers } from "./servers.mjs";
 import {
   capture,
   exe,
@@ -27,14 +28,15 @@ const preparers = {
   binaryen: prepareBinaryen,
   bindgen: prepareBindgen,
   chromium: prepareChromium,
+  servers: prepareServers,
 };
 const alsoNeeds = { wasm: ["rust"], bindgen: ["rust"], binaryen: ["npm"] };
 const prepared = new Map();
 
 /**
- * Makes sure of the needs (`npm`, `rust`, `wasm`, `bindgen`, `binaryen`, `chromium`) and returns
- * the paths of their programs. What is installed is always said; `quiet` leaves out what was there.
- * Chromium may stay missing: then `chromium` is null and `chromiumMissing` says what to do.
+ * Makes sure of the needs (`npm`, `rust`, `wasm`, `bindgen`, `binaryen`, `chromium`, `servers`) and
+ * returns the paths of their programs. What is installed is always said; `quiet` leaves out what was there.
+ * Chromium and servers may stay missing: then their path is null and `chromiumMissing` or `serversMissing` says what to do.
  */
 export async function prepare(needs, { quiet = false } = {}) {
   const wanted = new Set(needs.flatMap((need) => [need, ...(alsoNeeds[need] ?? [])]));

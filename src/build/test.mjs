@@ -22,8 +22,10 @@ function allStages() {
     { name: "native", run: () => cargoTests([["--test", "native"], ["--doc"]]) },
     ...long,
     { name: "browser", run: browserTests },
-    { name: "package", run: packageTests },
+    { name: "package", run: () => packageTests(".test.mjs") },
+    { name: "chromium", run: chromiumTests },
     { name: "ui", run: uiTests },
+    { name: "long", run: () => packageTests(".long.mjs"), onlyWhenAsked: true },
   ];
 }
 
@@ -74,15 +76,30 @@ function webdriverFor(chromium) {
   return file;
 }
 
-async function packageTests() {
-  const { chromium } = await prepare(["chromium"], { quiet: true });
+async function packageTests(ending) {
+  const tools = await prepare(["chromium", "servers"], { quiet: true });
+  if (tools.serversMissing) console.log(tools.serversMissing);
   await build();
   const testingDist = await build({ testing: true });
-  return nodeTests("tests/npm", {
+  const programs = {
+    CHROMIUM: tools.chromium,
+    REDIS_SERVER: tools.redisServer,
+    MARIADBD: tools.mariadbd,
+    MARIADB_INSTALL_DB: tools.mariadbInstallDb,
+  };
+  const env = {
     LOCKGATE_TARBALL: await packOnce(),
     LOCKGATE_TESTING_DIST: testingDist,
-    ...(chromium && { CHROMIUM: chromium }),
-  });
+    ...Object.fromEntries(Object.entries(programs).filter(([, program]) => program)),
+  };
+  return nodeTests("tests/npm", env, ending);
+}
+
+async function chromiumTests() {
+  const { chromium, chromiumMissing } = await prepare(["chromium"], { quiet: true });
+  if (!chromium) return skipStage(chromiumMissing);
+  await build();
+  return nodeTests("tests/chromium", { LOCKGATE_TARBALL: await packOnce(), CHROMIUM: chromium });
 }
 
 async function packOnce() {
@@ -104,14 +121,14 @@ async function uiTests() {
   return nodeTests("tests/ui", { CHROMIUM: chromium, LOCKGATE_WWW: await buildWww() });
 }
 
-async function nodeTests(folder, env) {
+async function nodeTests(folder, env, ending = ".test.mjs") {
   const names = fs.existsSync(inRoot(folder)) ? fs.readdirSync(inRoot(folder)) : [];
   const files = names
-    .filter((name) => name.endsWith(".test.mjs"))
+    .filter((name) => name.endsWith(ending))
     .sort()
     .map((name) => path.join(folder, name));
   if (files.length === 0)
-    throw problem(`${folder} has no *.test.mjs: write some, there is nothing to run.`);
+    throw problem(`${folder} has no *${ending}: write some, there is nothing to run.`);
   const countsFile = inRoot("target/test-counts.json");
   fs.mkdirSync(path.dirname(countsFile), { recursive: true });
   fs.rmSync(countsFile, { force: true });
@@ -172,7 +189,8 @@ function choose(names) {
   const known = stages.map(({ name }) => name);
   const unknown = names.find((name) => !known.includes(name));
   if (unknown) throw problem(`${unknown} is no stage: choose from ${known.join(", ")}.`);
-  return names.length === 0 ? stages : stages.filter(({ name }) => names.includes(name));
+  if (names.length === 0) return stages.filter(({ onlyWhenAsked }) => !onlyWhenAsked);
+  return stages.filter(({ name }) => names.includes(name));
 }
 
 await main(import.meta.url, async (names) => {

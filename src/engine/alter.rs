@@ -8,6 +8,7 @@ use crate::engine::Agent;
 use crate::engine::Inner;
 use crate::engine::cancel::Cause;
 use crate::engine::drive::stamped;
+use crate::engine::meet::{nothing_open, placed};
 use crate::engine::outcome::shutting_down;
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -15,15 +16,18 @@ use crate::error::Result;
 use crate::event::Reason;
 use crate::future::Local;
 use crate::json::{self, Fields, Read};
-use crate::message::{Message, rfc3339};
+use crate::message::{CallState, Message, ToolResult, rfc3339};
+use crate::run::open;
+use crate::run::result_message;
 use crate::slot::Slot;
-use crate::state::Facts;
-use crate::store::entry::{EntryKind, Outcome};
+use crate::state::{Facts, PermissionContext};
+use crate::store::entry::{EntryKind, Later, Outcome};
 use crate::store::id;
 use crate::store::info::SessionInfo;
 use crate::store::session::{Alteration, Context, Session, Turn};
+use crate::store::task::Which;
 
-const CUT_OFF: &str =
+pub(super) const CUT_OFF: &str =
     "The answer to this was cut off before it could be saved. Tools may have run.";
 
 /// How often a session that moves on is read again.
@@ -39,6 +43,7 @@ impl Agent {
     /// Empties the context; the log keeps what was said, and everything else stays as it is.
     pub fn clear_context(&self, slot: &Slot) -> Changing<()> {
         let clear = |session: &Session| {
+            nothing_open(session)?;
             let is_clear = session.context.is_empty();
             let context = if is_clear { Context::Kept } else { Context::Replaced(Vec::new(), 0) };
             Ok(Alteration { context, ..Alteration::default() })
@@ -52,8 +57,10 @@ impl Agent {
         let stamp = |message| Rc::new(stamped(message, &self.0, &at));
         let messages: Vec<_> = messages.into_iter().map(stamp).collect();
         let grown = Context::Grown(messages.clone());
-        let grow =
-            move |_: &Session| Ok(Alteration { context: grown.clone(), ..Alteration::default() });
+        let grow = move |session: &Session| {
+            nothing_open(session)?;
+            Ok(Alteration { context: grown.clone(), ..Alteration::default() })
+        };
         let altered = self.0.alter(slot, Makes::Session, Box::new(grow));
         Box::pin(async move { altered.await.map(|()| messages) })
     }
@@ -69,6 +76,21 @@ impl Agent {
         self.0.alter(slot, Makes::Nothing, Box::new(rename))
     }
 
+    /// Changes what the tools of a session may do. What waits for an answer goes on waiting, and is seen by the new rules
+    /// when it comes.
+    pub fn change_permissions(
+        &self,
+        slot: &Slot,
+        change: impl Fn(&mut PermissionContext) + 'static,
+    ) -> Changing<()> {
+        let decide = move |session: &Session| {
+            let mut facts = session.facts();
+            change(&mut facts.permission_context);
+            Ok(Alteration { facts: Some(facts), ..Alteration::default() })
+        };
+        self.0.alter(slot, Makes::Session, Box::new(decide))
+    }
+
     /// Replaces the state of a session, if it is still the one that was read.
     pub fn put_state(&self, slot: &Slot, state: &Value) -> Result<Changing<()>> {
         let put = putting(state).map_err(|misread| {
@@ -82,19 +104,38 @@ impl Agent {
     pub fn delete_session(&self, slot: &Slot) -> Changing<()> {
         let cancels = self.0.cancels.borrow().get(slot).cloned().unwrap_or_default();
         cancels.iter().for_each(|(_, cancel)| cancel.ask(Cause::Deleted));
-        let (agent, slot, ticket) = (Rc::clone(&self.0), slot.clone(), self.0.gate.enter(slot));
+        let (agent, slot, ticket) = (self.clone(), slot.clone(), self.0.gate.enter(slot));
         Box::pin(async move {
             ticket.admitted().await;
-            let _held = agent.hold(&slot).await?;
-            agent.cache.borrow_mut().take(&slot);
-            agent.sessions.delete(&slot).await
+            let _held = agent.0.hold(&slot).await?;
+            agent.0.cache.borrow_mut().take(&slot);
+            agent.0.unsaved.borrow_mut().remove(&slot);
+            for task in agent.0.sessions.tasks(&slot, Which::All).await? {
+                let child = Slot::new(slot.user(), &task.session)?;
+                agent.delete_session(&child).await?;
+            }
+            agent.0.sessions.delete(&slot).await
+        })
+    }
+
+    /// Makes a session usable again whose records cannot all be read: from its log, with every byte kept. One that can
+    /// be read stays as it is.
+    pub fn repair_session(&self, slot: &Slot) -> Changing<Option<SessionInfo>> {
+        let (agent, slot, ticket) = (self.clone(), slot.clone(), self.0.gate.enter(slot));
+        Box::pin(async move {
+            ticket.admitted().await;
+            let _held = agent.0.hold(&slot).await?;
+            agent.0.cache.borrow_mut().take(&slot);
+            agent.0.sessions.repair(&slot).await?;
+            agent.session(&slot).await
         })
     }
 
     /// The session's line in a list, or nothing.
     pub async fn session(&self, slot: &Slot) -> Result<Option<SessionInfo>> {
         let info = self.0.sessions.info(slot).await?;
-        Ok(info.map(|info| SessionInfo { running: self.0.gate.length(slot) > 0, ..info }))
+        let here = self.0.gate.length(slot) > 0;
+        Ok(info.map(|info| SessionInfo { running: here || info.running, ..info }))
     }
 }
 
@@ -121,7 +162,8 @@ fn putting(state: &Value) -> Read<Decide> {
                 Error::new(ErrorKind::Superseded, message).hint("read it again and change that")
             );
         }
-        let same = session.context == context;
+        nothing_open(session)?;
+        let same = *session.context == context;
         let context = if same { Context::Kept } else { Context::Replaced(context.clone(), 0) };
         Ok(Alteration { context, facts: Some(facts.clone()), title: None })
     }))
@@ -144,13 +186,16 @@ impl Inner {
             let _held = agent.hold(&slot).await?;
             agent.cache.borrow_mut().take(&slot);
             for _ in 0..ATTEMPTS {
-                let mut session = agent.sessions.load(&slot, None).await?;
+                agent.save_unsaved(&slot).await?;
+                let mut session = agent.open(&slot, None, None).await?;
                 if !agent.recover(&mut session).await? {
                     continue;
                 }
                 let alteration = decide(&session)?;
+                let n_bytes = session.bytes;
                 let nothing_there = session.head.is_none() && makes == Makes::Nothing;
                 if nothing_there || agent.sessions.alter(&mut session, &alteration).await? {
+                    agent.note(&session, session.bytes - n_bytes);
                     return Ok(());
                 }
             }
@@ -163,21 +208,45 @@ impl Inner {
     /// `false`: the session has moved on meanwhile; load it again.
     pub(super) async fn recover(&self, session: &mut Session) -> Result<bool> {
         for input in self.sessions.inputs(&session.slot).await? {
+            if input.resends {
+                if !self.recover_resend(session, input).await? {
+                    return Ok(false);
+                }
+                continue;
+            }
             let at = rfc3339(self.host.now_ms());
-            let note = Rc::new(stamped(Message::note(CUT_OFF), self, &at));
-            let messages: Vec<_> = input.messages.iter().cloned().chain([note]).collect();
+            let stamp = |message| Rc::new(stamped(message, self, &at));
+            let results = open::cut_off(&session.context, &input.answers);
+            let finished = |result: &ToolResult| {
+                let later = Later::new(&result.id, CallState::Finished);
+                placed(&session.context, later).map(|it| it.1)
+            };
+            let changes: Vec<Later> = results.iter().filter_map(finished).collect();
+            let mut messages: Vec<_> = results.into_iter().map(result_message).map(stamp).collect();
+            messages.extend(input.messages.iter().cloned());
+            messages.push(stamp(Message::note(CUT_OFF)));
+            let mut facts = session.facts();
+            for rule in open::remembered(&input.answers) {
+                facts.permission_context.remember(rule);
+            }
             let turn = Turn {
                 id: id::mint(&*self.host),
                 kind: EntryKind::Recovered,
                 input,
+                joined: Vec::new(),
                 messages: messages.clone(),
-                outcome: Outcome::ended(Reason::Interrupted),
-                facts: session.facts(),
+                changes: changes.clone(),
+                outcome: Some(Outcome::ended(Reason::Interrupted)),
+                facts,
+                reshaping: Default::default(),
+                is_forgotten: false,
+                heard: Vec::new(),
             };
             if !self.sessions.recover(session, &turn).await? {
                 return Ok(false);
             }
-            session.context.extend(messages);
+            session.amend(&changes);
+            session.context_mut().extend(messages);
         }
         Ok(true)
     }

@@ -10,12 +10,16 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 
+use crate::attributes::Attributes;
 use crate::engine::Inner;
 use crate::engine::cancel::Cancel;
+use crate::engine::crew::Post;
 use crate::engine::drive::{Driver, stamped};
+use crate::engine::live::Live;
 use crate::engine::outbox::Outbox;
 use crate::engine::outcome::Ended;
 use crate::engine::output::Output;
+use crate::engine::steer::{Joined, Steered};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
@@ -25,7 +29,7 @@ use crate::json::Object;
 use crate::message::{Block, Message, Role, rfc3339};
 use crate::slot::Slot;
 use crate::store::id;
-use crate::store::session::Input;
+use crate::store::input::Input;
 
 /// What a call does that finds its session busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +41,20 @@ pub enum Overlap {
     Reject,
     /// Interrupts the call that runs, and waits its turn.
     Interrupt,
+    /// Joins the call that runs at its next step, and ends with it; waits its turn if there is none.
+    Steer,
 }
 
 /// What a caller asks for.
 pub struct CallRequest {
     /// Whose conversation, and which.
     pub slot: Slot,
-    /// What is said.
+    /// What is said. Nothing, and no answers either: the call goes on with what was cut off.
     pub messages: Vec<Message>,
+    /// What is answered to open tool calls, in place of messages.
+    pub answers: Vec<Value>,
+    /// Whether the last question is answered again; messages, if there are some, are asked in its place.
+    pub resends: bool,
     /// The caller's own name for the call: the same again answers with the stored outcome.
     pub call_id: Option<String>,
     /// The form that the answer is to have, as JSON Schema.
@@ -53,6 +63,8 @@ pub struct CallRequest {
     pub generate: Option<Object>,
     /// What to do if the session has a call already.
     pub overlap: Overlap,
+    /// For the tools and hooks of this call.
+    pub attributes: Attributes,
     /// What models and tools are to know the call by; free for the caller, never stored.
     pub tag: u32,
 }
@@ -63,10 +75,13 @@ impl CallRequest {
         CallRequest {
             slot,
             messages: vec![Message::draft(Role::User, vec![Block::text(text)])],
+            answers: Vec::new(),
+            resends: false,
             call_id: None,
             output: None,
             generate: None,
             overlap: Overlap::Queue,
+            attributes: Attributes::default(),
             tag: 0,
         }
     }
@@ -79,6 +94,7 @@ pub struct Call {
     agent: Rc<Inner>,
     outbox: Rc<Outbox>,
     cancel: Cancel,
+    live: Rc<Live>,
     drive: Option<Local<'static, Ended>>,
     ended: Option<Ended>,
     n_events: u64,
@@ -86,7 +102,34 @@ pub struct Call {
 
 impl Call {
     pub(super) fn begin(agent: Rc<Inner>, request: CallRequest) -> Result<Call> {
-        let CallRequest { slot, messages, call_id, tag, output, generate, overlap: _ } = request;
+        Call::begin_as(agent, request, None)
+    }
+
+    /// Begins a call of the agent itself, or that of a child in this post.
+    pub(super) fn begin_as(
+        agent: Rc<Inner>,
+        request: CallRequest,
+        post: Option<Rc<Post>>,
+    ) -> Result<Call> {
+        let CallRequest {
+            slot,
+            messages,
+            answers,
+            resends,
+            call_id,
+            tag,
+            output,
+            generate,
+            overlap,
+            attributes,
+        } = request;
+        // Only plain words can join: a form, or options of its own, are for a turn of its own.
+        let joins = overlap == Overlap::Steer
+            && agent.gate.length(&slot) > 0
+            && !messages.is_empty()
+            && !resends
+            && output.is_none()
+            && generate.is_none();
         let output = output.as_ref().map(Output::new).transpose()?;
         let mut options = agent.options.generate.as_object().cloned().unwrap_or_default();
         options.extend(generate.unwrap_or_default());
@@ -97,6 +140,26 @@ impl Call {
         let at = rfc3339(agent.host.now_ms());
         let messages =
             messages.into_iter().map(|message| Rc::new(stamped(message, &agent, &at))).collect();
+        let input = Input {
+            call_id: id.to_string(),
+            named,
+            messages,
+            answers,
+            asked: None,
+            resends,
+            rest: Default::default(),
+        };
+        // Before anything else can be told of it: one that joins another may be accepted before it moves.
+        let message_ids = input.messages.iter().map(|message| message.id.clone()).collect();
+        outbox.push(Event::CallStart { message_ids });
+        let steered =
+            joins.then(|| Steered::new(input.clone(), Rc::clone(&outbox), cancel.clone()));
+        if let Some(steered) = &steered {
+            let mut steering = agent.steering.borrow_mut();
+            steering.entry(slot.clone()).or_default().push(Rc::clone(steered));
+        }
+        let live = Rc::<Live>::default();
+        live.brood.depth.set(post.as_ref().map_or(0, |post| post.depth));
         let driver = Driver {
             number: agent.register(&slot, &cancel),
             ticket: Some(agent.gate.enter(&slot)),
@@ -105,19 +168,19 @@ impl Call {
             tag,
             output,
             generate: Value::Object(options),
-            input: Input {
-                call_id: id.to_string(),
-                named,
-                messages,
-                asked: None,
-                rest: Default::default(),
-            },
+            input,
+            attributes,
+            steered,
+            post,
+            joined: Joined::default(),
+            live: Rc::clone(&live),
             outbox: Rc::clone(&outbox),
             cancel: cancel.clone(),
             agent: Rc::clone(&agent),
         };
         let drive: Local<'static, Ended> = Box::pin(driver.drive());
-        Ok(Call { id, slot, agent, outbox, cancel, drive: Some(drive), ended: None, n_events: 0 })
+        let drive = Some(drive);
+        Ok(Call { id, slot, agent, outbox, cancel, live, drive, ended: None, n_events: 0 })
     }
 
     /// Its id.
@@ -140,6 +203,11 @@ impl Call {
         Rc::clone(&self.outbox)
     }
 
+    /// What its tools and hooks see of the session.
+    pub fn live(&self) -> Rc<Live> {
+        Rc::clone(&self.live)
+    }
+
     /// Moves the call until it has something to show; `None` after the last event.
     pub async fn next(&mut self) -> Option<Stamped> {
         if self.outbox.is_empty() {
@@ -155,6 +223,12 @@ impl Call {
     /// Moves the call and takes everything it has to show; none after the last event.
     pub fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<VecDeque<Event>> {
         self.poll(context).map(|()| self.outbox.take())
+    }
+
+    /// Moves the call, and leaves what it has to show; ready when it has ended.
+    pub fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let _ = self.poll(context);
+        if self.drive.is_none() { Poll::Ready(()) } else { Poll::Pending }
     }
 
     /// Moves the call to its end.

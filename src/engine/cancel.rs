@@ -20,6 +20,8 @@ pub enum Cause {
     Shutdown,
     /// Its session is being deleted.
     Deleted,
+    /// Somebody else has taken the session over, because we did not answer.
+    Robbed,
 }
 
 /// A wish to end one call. The first cause stays.

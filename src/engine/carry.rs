@@ -1,6 +1,6 @@
 //! Carrying a session out of a store and into another: as our own document, or as the reference writes it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -126,10 +126,19 @@ fn ours(document: &Value) -> Read<Carried> {
     let state = fields.required("state", json::any)?;
     let of_state = Fields::of(&state)?;
     let known = ["format", "version", "revision", "session_id", "user_id", "context", "summary"];
+    let history = fields.or_default("history", messages)?;
+    let mut context = of_state.required("context", messages)?;
+    // What is shown only in part is whole in the log.
+    let whole: HashMap<&str, &Message> = history.iter().map(|it| (it.id.as_str(), it)).collect();
+    for message in &mut context {
+        if let Some(whole) = whole.get(message.id.as_str()) {
+            *message = (*whole).clone();
+        }
+    }
     Ok(Carried {
         title: fields.optional("title", json::text)?,
-        history: fields.or_default("history", messages)?,
-        context: of_state.required("context", messages)?,
+        history,
+        context,
         facts: Facts::from_json(&Value::Object(of_state.rest(&known)))?,
     })
 }

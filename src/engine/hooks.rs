@@ -5,11 +5,13 @@ use std::rc::Rc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::engine::drive::Driver;
+use crate::engine::outcome::Ended;
 use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
-use crate::event::{Reply, SerializedError};
+use crate::event::{Event, Reply, SerializedError};
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::port::{Hook, HookRun, Lineage, Point, ToolSpec};
@@ -35,7 +37,7 @@ pub(super) enum Verdict<T> {
 /// What a hook is told of how a call ended.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Told<'a> {
+enum Told<'a> {
     /// Well.
     Reply(&'a Reply),
     /// Badly.
@@ -48,6 +50,29 @@ struct Given<'a> {
     system: &'a str,
     tools: &'a [Rc<ToolSpec>],
     generate: &'a Value,
+}
+
+impl Driver {
+    /// Hooks hear how it ended, once it is saved; what they fail with then is only a warning.
+    pub(super) async fn tell_hooks(&self, ended: &Ended) {
+        let lineage = Lineage::new();
+        for hook in self.agent.hooks.iter().filter(|hook| hook.is_at(Point::OnEnd)) {
+            let told = match ended {
+                Ok(reply) => Told::Reply(reply),
+                Err(failed) => {
+                    Told::Error(SerializedError::new(&failed.error, failed.partial.clone()))
+                }
+            };
+            let given = json::to_text(&told);
+            let (tag, attributes, desk) = (self.tag, &self.attributes, &*self.live);
+            let (messages, lineage) = (&[], &lineage);
+            let run = HookRun { tag, attributes, tool_call_id: "", desk, messages, lineage };
+            if let Err(error) = hook.at(Point::OnEnd, &given, run).await {
+                let message = failed(&**hook, &error).message().to_owned();
+                self.outbox.push(Event::Warning { code: "middleware".to_owned(), message });
+            }
+        }
+    }
 }
 
 impl Turn<'_> {
@@ -66,7 +91,8 @@ impl Turn<'_> {
 
     /// The instructions as hooks have left them.
     pub(super) async fn hook_prompt(&self) -> Result<String> {
-        let mut prompt = self.agent.options.system_prompt.clone();
+        let mut prompt =
+            self.agent.instructions(&self.options().system_prompt, &self.brief.borrow());
         for hook in self.hooks_at(Point::SystemPrompt) {
             let answer =
                 self.ask_hook(hook, Point::SystemPrompt, &json::to_text(&prompt), "").await?;
@@ -94,7 +120,8 @@ impl Turn<'_> {
                 Some(messages) => (messages.as_slice(), &fresh),
                 None => (session.context.as_slice(), &*session.lineage),
             };
-            let run = HookRun { tag: self.tag, tool_call_id: "", messages, lineage };
+            let (tag, attributes, desk) = (self.tag, self.attributes, self.live);
+            let run = HookRun { tag, attributes, tool_call_id: "", desk, messages, lineage };
             let answer = hook.at(Point::BeforeModel, &json::to_text(&given), run).await;
             let answer = answer.map_err(|error| failed(hook, &error))?;
             match request(&answer).map_err(|misread| wrong(hook, misread))? {
@@ -122,6 +149,7 @@ impl Turn<'_> {
             if !answer.is_null() {
                 let changed =
                     Message::from_json(&answer).map_err(|misread| wrong(hook, misread))?;
+                let changed = unrounded(&message, changed);
                 // Events have told of the answer by this id already.
                 message = Message { id: message.id, role: Role::Assistant, ..changed };
             }
@@ -143,7 +171,10 @@ impl Turn<'_> {
             if let Some(why) = word(&answer, "deny") {
                 return Ok(Verdict::Stop(why));
             }
-            input = answer.get_mut("input").map(Value::take).unwrap_or(input);
+            if let Some(changed) = answer.get_mut("input") {
+                json::unrounded(&input, changed);
+                input = changed.take();
+            }
         }
         Ok(Verdict::GoOn(input))
     }
@@ -176,7 +207,9 @@ impl Turn<'_> {
         id: &str,
     ) -> Result<Value> {
         let lineage = Lineage::new();
-        let run = HookRun { tag: self.tag, tool_call_id: id, messages: &[], lineage: &lineage };
+        let (tag, attributes, desk) = (self.tag, self.attributes, self.live);
+        let (messages, lineage) = (&[], &lineage);
+        let run = HookRun { tag, attributes, tool_call_id: id, desk, messages, lineage };
         hook.at(point, given, run).await.map_err(|error| failed(hook, &error))
     }
 
@@ -206,12 +239,24 @@ fn request(answer: &Value) -> Read<Verdict<Reshaped>> {
     }))
 }
 
+/// An answer in which a hook that counts in doubles has changed only what it meant to.
+fn unrounded(original: &Message, mut changed: Message) -> Message {
+    for block in &mut changed.content {
+        if let Block::ToolUse(call) = block
+            && let Some(known) = original.tool_uses().find(|known| known.id == call.id)
+        {
+            json::unrounded(&known.input, &mut call.input);
+        }
+    }
+    changed
+}
+
 fn word(answer: &Value, name: &str) -> Option<String> {
     answer.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
 /// A hook that throws stops the call.
-pub(super) fn failed(hook: &dyn Hook, error: &Error) -> Error {
+fn failed(hook: &dyn Hook, error: &Error) -> Error {
     let message = format!("the middleware \"{}\" failed: {}", hook.name(), error.message());
     let failed = Error::new(ErrorKind::Middleware, message).hint("what was said so far is stored");
     match error.cause() {

@@ -10,9 +10,12 @@ use crate::event::Event;
 pub struct Outbox(RefCell<VecDeque<Event>>);
 
 impl Outbox {
-    /// Adds an event.
+    /// Adds an event; neighbouring deltas are one, so that what waits is bounded by what was said.
     pub fn push(&self, event: Event) {
-        self.0.borrow_mut().push_back(event);
+        let mut unread = self.0.borrow_mut();
+        if !unread.back_mut().is_some_and(|last| last.joins(&event)) {
+            unread.push_back(event);
+        }
     }
 
     /// Takes the oldest.

@@ -10,9 +10,11 @@ use crate::error::Result;
 use crate::event::{Reason, Reply};
 use crate::json;
 use crate::message::{Message, Role, Usage};
+use crate::run::open;
 use crate::slot::Slot;
 use crate::store::entry::Entry;
-use crate::store::session::Input;
+use crate::store::input::Input;
+use crate::store::session::Session;
 
 /// How a call ended.
 pub type Ended = std::result::Result<Rc<Reply>, Failed>;
@@ -41,6 +43,8 @@ pub(super) fn same_input(input: &Input, entry: &Entry, asked: Option<&str>) -> R
         Some(asked) => asked == input.digest(),
         None => stored.eq(input.messages.iter().filter_map(said)),
     };
+    // A resend that names no question asks the one that it finds.
+    let same = same || (input.resends && input.messages.is_empty());
     if same {
         return Ok(());
     }
@@ -51,7 +55,8 @@ pub(super) fn same_input(input: &Input, entry: &Entry, asked: Option<&str>) -> R
 /// The outcome that an entry holds; `None` if the call is worth another try.
 pub(super) fn told_again(
     entry: &Entry,
-    version: u64,
+    input: &Input,
+    session: &Session,
     silence: &Rc<Message>,
 ) -> Option<Result<Reply, Failed>> {
     let outcome = entry.outcome.as_ref()?;
@@ -66,15 +71,15 @@ pub(super) fn told_again(
     let mut usage = Usage::default();
     entry.messages.iter().filter_map(|it| it.usage.as_ref()).for_each(|one| usage.add(one));
     Some(Ok(Reply {
-        call_id: entry.call_id.as_str().into(),
+        call_id: input.call_id.as_str().into(),
         reason: reason(outcome.reason.as_ref()),
         text: message.text(),
         message,
         messages: entry.messages.clone(),
         usage,
         output: outcome.output.clone(),
-        asks: Vec::new(),
-        version,
+        asks: if outcome.is_open() { open::asks(&session.context) } else { Vec::new() },
+        version: session.version(),
     }))
 }
 
@@ -92,6 +97,11 @@ pub(super) fn shutting_down() -> Error {
     let message = "the agent is shutting down";
     Error::new(ErrorKind::ShuttingDown, message)
         .hint("ask again: what was answered so far is stored")
+}
+
+pub(super) fn robbed(slot: &Slot) -> Error {
+    let message = format!("{slot} was taken over elsewhere, because this call did not answer");
+    Error::new(ErrorKind::Superseded, message).hint("what was answered so far is in the log")
 }
 
 pub(super) fn gone(slot: &Slot) -> Error {

@@ -31,6 +31,8 @@ pub(super) struct Output {
     is_wrapped: bool,
     given: RefCell<Option<Value>>,
     asked_again: Cell<bool>,
+    by_tool: Cell<bool>,
+    by_form: Cell<bool>,
     hidden: RefCell<HashSet<String>>,
 }
 
@@ -44,19 +46,16 @@ impl Output {
         })?;
         let is_wrapped = schema.get("type").and_then(Value::as_str) != Some("object");
         let wrapped = || json!({ "type": "object", "properties": { "value": schema }, "required": ["value"] });
-        let spec = ToolSpec {
-            name: TOOL.to_owned(),
-            description: HOW.to_owned(),
-            input_schema: if is_wrapped { wrapped() } else { schema.clone() },
-            parallel: false,
-            timeout_ms: None,
-        };
+        let input_schema = if is_wrapped { wrapped() } else { schema.clone() };
+        let spec = ToolSpec { parallel: false, ..ToolSpec::new(TOOL, HOW, input_schema) };
         Ok(Output {
             schema: compiled,
             spec: Rc::new(spec),
             is_wrapped,
             given: RefCell::default(),
             asked_again: Cell::new(false),
+            by_tool: Cell::new(false),
+            by_form: Cell::new(false),
             hidden: RefCell::default(),
         })
     }
@@ -64,6 +63,17 @@ impl Output {
     /// What the model is told of the tool.
     pub(super) fn spec(&self) -> &Rc<ToolSpec> {
         &self.spec
+    }
+
+    /// The form, for a model that keeps to it by itself and is about to be asked to.
+    pub(super) fn form(&self) -> &Value {
+        self.by_form.set(true);
+        &self.spec.input_schema
+    }
+
+    /// Whether the tool is used in any case: the model did not keep to the form by itself.
+    pub(super) fn is_by_tool(&self) -> bool {
+        self.by_tool.get()
     }
 
     /// What was given.
@@ -90,11 +100,15 @@ impl Output {
     fn accept(&self, mut reply: Reply) -> Result<Reply, String> {
         let call = reply.message.tool_uses().find(|call| call.name == TOOL);
         let value = match call {
-            Some(call) if self.is_wrapped => call.input.get("value").cloned().unwrap_or_default(),
             Some(call) => call.input.clone(),
             None if reply.message.tool_uses().next().is_some() => return Ok(reply),
             None => serde_json::from_str(unfenced(&reply.message.text()))
                 .map_err(|_| format!("Give the answer by calling the tool {TOOL}."))?,
+        };
+        let value = match value.get("value") {
+            Some(inner) if self.is_wrapped => inner.clone(),
+            _ if self.is_wrapped && call.is_some() => Value::Null,
+            _ => value,
         };
         let value = self.schema.without_nulls(value);
         self.schema.check(&value).map_err(|problems| {
@@ -118,20 +132,34 @@ impl Turn<'_> {
         asking: Asking,
         iteration: u32,
     ) -> Asked {
-        let asked = self.ask(session, asking, iteration).await;
-        let (Some(output), Asked::Replied(reply)) = (self.output, &asked) else { return asked };
+        let mut asked = self.ask(session, asking, iteration).await;
+        let Some(output) = self.output else { return asked };
+        // A provider that refuses the form gets the tool in its place.
+        if let Asked::Failed(error, None) = &asked
+            && error.kind() == ErrorKind::ModelBadRequest
+            && output.by_form.get()
+            && !output.by_tool.replace(true)
+        {
+            asked = self.ask(session, asking, iteration).await;
+        }
+        let Asked::Replied(reply) = &asked else { return asked };
         let mut why = match output.accept(reply.clone()) {
             Ok(reply) => return Asked::Replied(reply),
             Err(why) => why,
         };
         if !output.asked_again.replace(true) {
+            output.by_tool.set(true);
             // The complaint is shown to the model and to nobody else: it is gone before anything is saved.
             let place = session.context.len();
-            session.context.push(Rc::new(Message::note(why)));
+            session.context_mut().push(Rc::new(Message::note(why)));
             let again = self.ask(session, asking, iteration).await;
-            session.context.truncate(place);
+            session.context_mut().truncate(place);
             session.lineage.changed(place);
-            let Asked::Replied(reply) = again else { return again };
+            let Asked::Replied(mut reply) = again else { return again };
+            // What the first try cost is paid too.
+            if let (Some(usage), Asked::Replied(first)) = (&mut reply.message.usage, &asked) {
+                first.message.usage.iter().for_each(|cost| usage.add(cost));
+            }
             match output.accept(reply) {
                 Ok(reply) => return Asked::Replied(reply),
                 Err(still) => why = still,

@@ -1,9 +1,10 @@
 //! Running tools: side by side where they may, within their deadline, and whatever goes wrong is a result.
 
-use std::future::Future;
+use serde_json::Value;
 
 use crate::engine::Inner;
 use crate::engine::hooks::Verdict;
+use crate::engine::permit::denied;
 use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -11,10 +12,11 @@ use crate::error::Result;
 use crate::event::Event;
 use crate::future::{Either, Local, join_all, race};
 use crate::message::{Block, ResultState, ToolResult, ToolUse};
-use crate::port::{Desk, ToolRun};
+use crate::policy::redact::without_keys;
+use crate::port::ToolRun;
 use crate::run::STOPPED_CALL;
 use crate::slot::Slot;
-use crate::state::Facts;
+use crate::tool::Entry;
 
 /// What came of running tools.
 #[derive(Default)]
@@ -78,55 +80,79 @@ impl Turn<'_> {
     async fn execute_hooked(&self, call: &ToolUse) -> Result<ToolResult> {
         let result = match self.hook_tool(&call.name, &call.id, call.input.clone()).await? {
             Verdict::Stop(why) => ToolResult::new(call, ResultState::Denied, why),
-            Verdict::GoOn(input) => self.execute(&ToolUse { input, ..call.clone() }).await,
+            Verdict::GoOn(input) if input == call.input => self.execute(call).await,
+            Verdict::GoOn(input) => {
+                let call = ToolUse { input, ..call.clone() };
+                match self.objection(&call).await {
+                    Some(denied) => denied,
+                    None => self.execute(&call).await,
+                }
+            }
         };
+        if result.state == ResultState::Suspended {
+            return Ok(result);
+        }
         self.hook_result(result).await
     }
 
     /// Whatever goes wrong in a tool is a result that the model can read.
     async fn execute(&self, call: &ToolUse) -> ToolResult {
-        let tools = &self.agent.tools;
-        let visible = tools.visible(&self.facts.borrow().tool_context.activated_groups);
-        let known = visible.iter().any(|spec| spec.name == call.name);
-        let Some(entry) = tools.find(&call.name).filter(|_| known) else {
-            let names: Vec<_> = visible.iter().map(|spec| spec.name.as_str()).collect();
-            let off = if tools.find(&call.name).is_some() {
-                "is not on in this session"
-            } else {
-                "does not exist"
-            };
-            let text =
-                format!("The tool \"{}\" {off}. The tools are: {}.", call.name, names.join(", "));
-            return ToolResult::new(call, ResultState::Error, text);
+        let entry = match self.known_tool(&call.name) {
+            Ok(entry) => entry,
+            Err(why) => return ToolResult::new(call, ResultState::Error, why),
         };
         let tool = &entry.tool;
+        // Also here: a tool of the same answer may have switched plan mode on.
+        if let Some(why) = self.agent.barred(self.slot, &self.live.facts.borrow(), tool.spec()) {
+            return denied(call, &why);
+        }
         let input = match entry.check(&call.input) {
             Ok(input) => input,
             Err(problems) => return ToolResult::new(call, ResultState::Error, problems),
         };
+        if tool.spec().external {
+            return ToolResult::new(call, ResultState::Suspended, "");
+        }
         let ms = tool.spec().timeout_ms.unwrap_or(self.agent.options.timeouts.tool);
-        let run = ToolRun {
-            slot: self.slot,
-            tag: self.tag,
-            tool_call_id: &call.id,
-            input: &input,
-            desk: self,
-        };
-        match within(ms, tool.call(run), self.agent.host.sleep(ms)).await {
+        let running = tool.call(self.tool_run(call, &input));
+        let done = within(ms, running, self.agent.host.sleep(ms)).await;
+        self.live.take_news().into_iter().for_each(|event| self.outbox.push(event));
+        if let Some(why) = self.live.take_suspended(&call.id) {
+            return ToolResult::new(call, ResultState::Suspended, why);
+        }
+        match done {
             Ok(output) => ToolResult { output, ..ToolResult::new(call, ResultState::Success, "") },
-            Err(error) => ToolResult::new(call, ResultState::Error, error.message()),
+            // What libraries throw may quote a key.
+            Err(error) => ToolResult::new(call, ResultState::Error, without_keys(error.message())),
         }
     }
-}
 
-/// What tools of ours may see and change of the session: this call's own state.
-impl Desk for Turn<'_> {
-    fn facts(&self) -> Facts {
-        self.facts.borrow().clone()
+    /// A tool that this session has on, or what the model is told instead.
+    pub(super) fn known_tool(&self, name: &str) -> Result<&Entry, String> {
+        let tools = &self.agent.tools;
+        let visible = self.visible_tools();
+        let known = visible.iter().any(|spec| spec.name == name);
+        tools.find(name).filter(|_| known).ok_or_else(|| {
+            let names: Vec<_> = visible.iter().map(|spec| spec.name.as_str()).collect();
+            let off = if tools.find(name).is_some() {
+                "is not on in this session"
+            } else {
+                "does not exist"
+            };
+            format!("The tool \"{name}\" {off}. The tools are: {}.", names.join(", "))
+        })
     }
 
-    fn change(&self, change: &mut dyn FnMut(&mut Facts)) {
-        change(&mut self.facts.borrow_mut());
+    /// One run of a tool, or a look at what it would be given.
+    pub(super) fn tool_run<'a>(&'a self, call: &'a ToolUse, input: &'a Value) -> ToolRun<'a> {
+        ToolRun {
+            slot: self.slot,
+            tag: self.tag,
+            attributes: self.attributes,
+            tool_call_id: &call.id,
+            input,
+            desk: self.live,
+        }
     }
 }
 
@@ -149,11 +175,12 @@ impl Drop for Running<'_> {
     }
 }
 
-async fn within(
+/// What a tool answers within its deadline.
+pub(super) async fn within<T>(
     ms: u64,
-    work: Local<'_, Result<Vec<Block>>>,
-    limit: impl Future<Output = ()>,
-) -> Result<Vec<Block>> {
+    work: Local<'_, Result<T>>,
+    limit: Local<'_, ()>,
+) -> Result<T> {
     match race(work, limit).await {
         Either::First(done) => done,
         Either::Second(()) => Err(Error::new(

@@ -69,6 +69,12 @@ pub struct ToolUse {
     pub input: Value,
     /// How far it has come.
     pub state: CallState,
+    /// Why its result is to come from outside, or why a person is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<String>,
+    /// What a person was asked about it: what binds the answer to just this call, and rules that would settle it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Value>,
     /// What the provider wants back unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Value>,
@@ -210,9 +216,25 @@ impl Block {
         std::mem::size_of::<Block>() + words
     }
 
+    /// The text of all text blocks, joined.
+    pub fn text_of(blocks: &[Block]) -> String {
+        let texts = blocks.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect()
+    }
+
     /// Reads a list of blocks.
     pub fn list(value: &Value) -> Read<Vec<Block>> {
         json::list(value, Block::from_json)
+    }
+
+    /// What a tool answered, as blocks: text as it is, blocks as they are, anything else as JSON.
+    pub fn output(value: &Value) -> Vec<Block> {
+        let list = Some(value).filter(|value| value.as_array().is_none_or(|list| !list.is_empty()));
+        let blocks = list.and_then(|value| Block::input(value).ok());
+        blocks.unwrap_or_else(|| vec![Block::text(json::to_text(value))])
     }
 
     /// Reads what a caller may say: text, or blocks that are not the engine's to make.
@@ -234,8 +256,11 @@ impl ToolUse {
             name: fields.required("name", json::text)?,
             input: fields.or_default("input", json::any)?,
             state: fields.optional("state", CallState::from_json)?.unwrap_or(CallState::Pending),
+            awaits: fields.optional("awaits", json::text)?,
+            asked: fields.optional("asked", json::any)?,
             provider: fields.optional("provider", json::any)?,
-            rest: fields.rest(&["type", "id", "name", "input", "state", "provider"]),
+            rest: fields
+                .rest(&["type", "id", "name", "input", "state", "awaits", "asked", "provider"]),
         })
     }
 }
@@ -281,13 +306,4 @@ impl Source {
             _ => Err(Misread::new("a source of type url or base64")),
         }
     }
-}
-
-/// The text of all text blocks, joined.
-pub(super) fn text_of(blocks: &[Block]) -> String {
-    let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
 }

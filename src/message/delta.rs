@@ -29,6 +29,10 @@ pub enum Delta {
         /// What the provider wants back unchanged.
         provider: Option<Value>,
     },
+    /// What the provider wants back unchanged with the words or the thought at hand. Only our own dialects send this.
+    Provider(Value),
+    /// The block at hand ends: what follows is another one, even of the same kind. Only our own dialects send this.
+    End,
     /// What it cost; the members given replace earlier ones.
     Usage {
         /// Tokens of the request.

@@ -2,10 +2,18 @@
 
 mod block;
 mod delta;
+mod edit;
+mod lineage;
+mod memo;
+mod summary;
 mod time;
 
 pub use block::{Block, CallState, MediaKind, ResultState, Source, ToolResult, ToolUse};
 pub use delta::{Delta, Finish};
+pub use edit::{Edit, Edits};
+pub use lineage::Lineage;
+pub use memo::Memo;
+pub use summary::FoundBy;
 pub use time::rfc3339;
 
 use serde::Serialize;
@@ -95,6 +103,9 @@ pub struct Message {
     /// Free for callers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Object>,
+    /// About how many tokens it has, once somebody has counted them.
+    #[serde(skip)]
+    pub tokens: Memo,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
@@ -112,6 +123,7 @@ impl Message {
             at,
             usage: None,
             metadata: None,
+            tokens: Memo::default(),
             rest: Object::new(),
         }
     }
@@ -136,6 +148,7 @@ impl Message {
             at: fields.or_default("at", json::text)?,
             usage: fields.optional("usage", Usage::from_json)?,
             metadata: fields.optional("metadata", json::object)?,
+            tokens: Memo::default(),
             rest: fields.rest(KNOWN),
         })
     }
@@ -170,7 +183,7 @@ impl Message {
 
     /// The text of all text blocks, joined.
     pub fn text(&self) -> String {
-        block::text_of(&self.content)
+        Block::text_of(&self.content)
     }
 
     /// About how many bytes of memory it takes.
@@ -184,6 +197,14 @@ impl Message {
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The results in it.
+    pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolResult(result) => Some(result),
             _ => None,
         })
     }

@@ -76,6 +76,11 @@ impl ScriptedModel {
         })
     }
 
+    /// Adds to the end of the script.
+    pub fn add(&self, lines: impl IntoIterator<Item = Line>) {
+        self.lines.borrow_mut().extend(lines);
+    }
+
     /// The messages of every request so far.
     pub fn requests(&self) -> Vec<Vec<Rc<Message>>> {
         self.requests.borrow().clone()

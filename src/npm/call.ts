@@ -3,14 +3,19 @@
 import type { CoreCall } from "./core.js";
 import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import type { CoreError } from "./errors.js";
+import { Feed, streamOf } from "./feed.js";
+import type { Unplaced } from "./feed.js";
+import { Followed } from "./followed.js";
 import type { ModelKind } from "./kinds.js";
+import type { Mirrors } from "./mirror.js";
 import { checkInput, jsonText } from "./options.js";
 import { validated } from "./schema.js";
-import type { AgentEvent, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "./types.js";
+import { stateOf } from "./state.js";
+import type { AgentEvent, AgentState, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
 
 /** An event as Rust sends it: without the members that all events of a call share. */
-type Bare = { readonly type: string; readonly delta?: string; readonly id?: string; readonly toolCallId?: string };
+type Bare = { readonly type: string };
 
 /** What a call is made of. */
 export interface CallSetup {
@@ -20,6 +25,8 @@ export interface CallSetup {
   readonly outputSchema: Schema | undefined;
   /** Whether anybody will read its events. */
   readonly watched: boolean;
+  /** Called when it has something to show, and once more when it is over. */
+  readonly onEvents: (call: CallHandle) => void;
   /** Called once, when it is over. */
   readonly onEnd: () => void;
 }
@@ -31,26 +38,29 @@ export class CallHandle implements Call {
   readonly result: Promise<Reply>;
   /** The model of this call, if it is not the agent's. */
   model: ModelKind | undefined;
+  /** Who summarises in this call, if it is not who does for the agent. */
+  compactionModel: ModelKind | undefined;
   readonly #setup: CallSetup;
   #id = "";
   #core: CoreCall | undefined;
   #instance: Instance | undefined;
   #resolve!: (reply: Reply) => void;
   #reject!: (error: LockgateError) => void;
-  #unread: AgentEvent[] = [];
-  #seq = 0;
+  readonly #feed = new Feed();
+  #watched: boolean;
   #error: LockgateError | undefined;
   #over = false;
   #detached = false;
   #taken = false;
-  #told: (() => void) | undefined;
   #controller: AbortController | undefined;
+  readonly #warned = new Set<string>();
   #unlisten = (): void => {};
 
   constructor(setup: CallSetup) {
     this.#setup = setup;
     this.slot = setup.slot;
     this.attributes = setup.attributes;
+    this.#watched = setup.watched;
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -78,11 +88,22 @@ export class CallHandle implements Call {
     }
   }
 
+  /** Only looks at a call that others move. */
+  lookAt(instance: Instance, find: () => CoreCall | undefined): void {
+    const core = instance.enter(find);
+    if (core === undefined) return;
+    this.#core = instance.own(core);
+    this.#instance = instance;
+    this.#id = core.id;
+  }
+
   /** What a tool or a hook of this call is given; a hook is told to stop when the call is over. */
-  contextOf(toolCallId: string, signal?: AbortSignal): ToolContext {
+  contextOf(mirrors: Mirrors, toolCallId: string, signal = this.#ending().signal, suspend: (reason?: string) => never = notSuspended): ToolContext {
     const { slot, id: callId, attributes } = this;
     const emit = (partial: string): void => this.emit(toolCallId, String(partial));
-    return Object.freeze({ ...slot, callId, attributes, toolCallId, emit, signal: signal ?? this.#ending().signal });
+    const state = (): AgentState => stateOf((ask) => this.#reading(ask), mirrors);
+    const context = { ...slot, callId, attributes, toolCallId, emit, suspend, signal, get state() { return state(); } };
+    return Object.freeze(context);
   }
 
   /** Fails before it has begun. */
@@ -108,43 +129,56 @@ export class CallHandle implements Call {
     });
   }
 
-  toReadableStream(): ReadableStream<AgentEvent> {
-    const events = this[Symbol.asyncIterator]();
-    return new ReadableStream({
-      async pull(controller) {
-        const next = await events.next();
-        if (next.done === true) controller.close();
-        else controller.enqueue(next.value);
-      },
-      async cancel() {
-        await events.return?.();
-      },
+  /** Shows a warning, once; false if the call is over already. */
+  warn(code: string, message: string): boolean {
+    if (this.#warned.has(message)) return true;
+    this.#warned.add(message);
+    this.#whileOpen((core, instance) => {
+      core.warn(code, message);
+      instance.wake(core.number);
     });
+    return !this.#over;
+  }
+
+  toReadableStream(): ReadableStream<AgentEvent> {
+    return streamOf(this[Symbol.asyncIterator]());
   }
 
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {
     if (this.#taken) {
-      throw new LockgateError("INPUT_INVALID", "this call is being read already", { hint: "a call has one reader" });
+      throw new LockgateError("INPUT_INVALID", "this call is being read already", { hint: "a call has one reader; attach for more" });
     }
     this.#taken = true;
-    return {
-      next: async () => {
-        while (this.#unread.length === 0 && !this.#over) {
-          await new Promise<void>((resolve) => (this.#told = resolve));
-        }
-        const event = this.#unread.shift();
-        if (event !== undefined) return { done: false, value: { ...event, seq: this.#seq++ } };
-        if (this.#error !== undefined) throw this.#error;
-        return { done: true, value: undefined };
-      },
-      return: async () => {
-        if (!this.#detached) {
-          this.stop();
-          await this.result.catch(() => {});
-        }
-        return { done: true, value: undefined };
-      },
-    };
+    this.watch();
+    return this.#feed.read(0, async () => {
+      if (this.#detached) return;
+      this.stop();
+      await this.result.catch(() => {});
+    });
+  }
+
+  /** Lets its events be seen, also those from before. */
+  watch(): void {
+    if (this.#watched) return;
+    this.#watched = true;
+    this.#whileOpen((core, instance) => instance.wake(core.number));
+  }
+
+  /** The same call for one more reader, from an event on; leaving it stops nothing. */
+  follow(from: number): Call {
+    this.watch();
+    const { id, slot, result } = this;
+    return new Followed({ id, slot, result, from, feed: this.#feed, stop: (message) => this.stop(message), left: () => {} });
+  }
+
+  /** How many events there are. */
+  get length(): number {
+    return this.#feed.length;
+  }
+
+  /** The events from a place on. */
+  since(place: number): readonly AgentEvent[] {
+    return this.#feed.since(place);
   }
 
   #ending(): AbortController {
@@ -153,19 +187,24 @@ export class CallHandle implements Call {
   }
 
   #poll(core: CoreCall): boolean {
-    const batch = core.poll(this.#setup.watched);
+    const batch = core.poll(this.#watched);
     if (batch === undefined) return false;
     const at = new Date().toISOString();
     for (const bare of JSON.parse(batch) as Bare[]) this.#take(bare, at);
     if (this.#over) this.#instance?.free(core);
-    this.#told?.();
+    this.#show();
     return this.#over;
   }
 
   #take(bare: Bare, at: string): void {
-    if (this.#setup.watched) this.#keep(bare, at);
+    if (this.#watched) this.#feed.add({ ...bare, slot: this.slot, callId: this.#id, at } as unknown as Unplaced);
     if (bare.type === "call-end") this.#end(() => this.#answer((bare as unknown as { reply: Reply }).reply));
     if (bare.type === "error") this.#fail(this.#failure((bare as unknown as { error: CoreError }).error));
+  }
+
+  #show(): void {
+    this.#feed.tell();
+    this.#setup.onEvents(this);
   }
 
   /** Resolves the result; a schema with a `validate` of its own has the last word on the output. */
@@ -180,15 +219,6 @@ export class CallHandle implements Call {
         this.#reject(new LockgateError("OUTPUT_INVALID", message, { ...details, hint: "the turn is stored; ask for a simpler form" }));
       },
     );
-  }
-
-  /** Keeps an event for the reader; a delta right behind one of the same block is joined to it. */
-  #keep(bare: Bare, at: string): void {
-    const last = this.#unread.at(-1) as (Bare & { delta?: string }) | undefined;
-    const joins =
-      bare.delta !== undefined && last?.type === bare.type && last.id === bare.id && last.toolCallId === bare.toolCallId;
-    if (joins) this.#unread[this.#unread.length - 1] = { ...last, delta: last.delta! + bare.delta! } as unknown as AgentEvent;
-    else this.#unread.push({ ...bare, slot: this.slot, callId: this.#id, seq: 0, at } as unknown as AgentEvent);
   }
 
   #failure(error: CoreError): LockgateError {
@@ -206,10 +236,10 @@ export class CallHandle implements Call {
   #fail(error: LockgateError): void {
     if (this.#over) return;
     this.#error = error;
-    if (this.#setup.watched && (this.#unread.at(-1)?.type ?? "") !== "error") {
+    if (this.#watched && this.#feed.last !== "error") {
       const { code, message, hint, retryable } = error;
       const shown = { code, message, retryable, ...(hint === undefined ? {} : { hint }) };
-      this.#unread.push({ type: "error", error: shown, slot: this.slot, callId: this.#id, seq: 0, at: new Date().toISOString() });
+      this.#feed.add({ type: "error", error: shown, slot: this.slot, callId: this.#id, at: new Date().toISOString() } as unknown as Unplaced);
     }
     this.#end(() => this.#reject(error));
   }
@@ -219,9 +249,10 @@ export class CallHandle implements Call {
     this.#over = true;
     this.#unlisten();
     this.#controller?.abort();
-    this.#setup.onEnd();
     settle();
-    this.#told?.();
+    this.#feed.end(this.#error);
+    this.#show();
+    this.#setup.onEnd();
   }
 
   #listen(): void {
@@ -232,9 +263,23 @@ export class CallHandle implements Call {
     this.#unlisten = () => signal.removeEventListener("abort", abort);
   }
 
+  /** What Rust answers while a tool or a hook of the call runs. */
+  #reading<T>(ask: (core: CoreCall) => T | undefined): T {
+    let answer: T | undefined;
+    this.#whileOpen((core) => void (answer = ask(core)));
+    if (answer !== undefined) return answer;
+    throw new LockgateError("INPUT_INVALID", "the state of a call can be read only while its tool or middleware runs", {
+      hint: "read what you need of context.state before you answer",
+    });
+  }
+
   #whileOpen(act: (core: CoreCall, instance: Instance) => void): void {
     const [core, instance] = [this.#core, this.#instance];
     if (this.#over || core === undefined || instance === undefined) return;
     instance.enter(() => act(core, instance));
   }
+}
+
+function notSuspended(): never {
+  throw new LockgateError("INPUT_INVALID", "only a tool that runs can be suspended", { hint: "call context.suspend inside execute" });
 }

@@ -16,8 +16,10 @@ export interface Core {
   install(instance: Serves): void;
   /** Only in the build for tests. */
   trap?(): void;
+  checkTranscript(messages: string, dialect: string): string;
+  repairTranscript(messages: string, dialect: string): string;
   readonly Agent: new (plain: string, ports: unknown) => CoreAgent;
-  readonly OpenStore: { indexedDb(config: string): CoreStore };
+  readonly OpenStore: new (config: string, ports: unknown) => CoreStore;
 }
 
 /** An object in wasm memory. */
@@ -40,24 +42,49 @@ export interface CoreCall extends CoreObject {
   stop(says: string): void;
   abort(): void;
   emit(toolCallId: string, delta: string): void;
+  warn(code: string, message: string): void;
+  state(): string | undefined;
+  shown(): Float64Array | undefined;
+  added(known: number): string;
 }
 
 export interface CoreAgent extends CoreObject {
   call(request: Uint8Array): CoreCall;
   interrupt(request: string): boolean;
+  interruptElsewhere(request: string): CoreTask;
   shutDown(): void;
   shutDownNow(): void;
   state(slot: string): CoreTask;
   history(request: string): CoreTask;
   deleteSession(slot: string): CoreTask;
+  asks(slot: string): CoreTask;
   clearContext(slot: string): CoreTask;
+  compact(slot: string): CoreTask;
+  undoCompaction(slot: string): CoreTask;
+  inspect(slot: string): CoreTask;
+  enterPlanMode(slot: string): CoreTask;
+  exitPlanMode(slot: string): CoreTask;
   renameSession(request: string): CoreTask;
   putState(request: string): CoreTask;
+  changePermissions(request: string): CoreTask;
   append(request: string): CoreTask;
+  repairSession(slot: string): CoreTask;
   session(slot: string): CoreTask;
   exportSession(request: string): CoreTask;
   importSession(request: string): CoreTask;
   listSessions(request: string): CoreTask;
+  listUsers(request: string): CoreTask;
+  deleteUser(request: string): CoreTask;
+  branches(slot: string): CoreTask;
+  switchBranch(request: string): CoreTask;
+  fork(request: string): CoreTask;
+  search(request: string): CoreTask;
+  childOf(tag: number): string | undefined;
+  child(tag: number): CoreCall | undefined;
+  hasWork(): boolean;
+  afterwards(): CoreTask;
+  lockName(slot: string): string;
+  files(request: string): CoreTask;
 }
 
 export interface CoreStore extends CoreObject {

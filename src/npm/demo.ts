@@ -47,7 +47,8 @@ export function demoModel(options: { readonly delayMs?: number } = {}): Model {
   });
 }
 
-function* answer({ messages, tools }: ModelRequest): Iterable<ModelDelta> {
+function* answer({ messages: all, tools }: ModelRequest): Iterable<ModelDelta> {
+  const messages = all.filter(({ metadata }) => metadata?.["reminder"] !== true);
   const results = resultsAtTheEnd(messages);
   if (results.length > 0) return yield* say(results.map(retell).join("\n\n"));
   const questions = messages.filter((message) => message.role === "user" && message.name === undefined);

@@ -1,18 +1,23 @@
 // The ports that Rust is given: a user's model, tools and store, each in the shape that src/wasm expects.
 
 import type { CallHandle } from "./call.js";
+import type { Answer } from "./http.js";
 import { insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
+import { lockPort, storeLock } from "./lock-port.js";
 import type { Lock } from "./locks.js";
 import { hookPort } from "./middleware.js";
 import type { HookPort } from "./middleware.js";
 import { Mirrors } from "./mirror.js";
+import type { Node } from "./node.js";
+import { opinionOf } from "./permissions.js";
 import { pump } from "./pump.js";
 import type { Deltas } from "./pump.js";
+import { toResult } from "./results.js";
 import { validated } from "./schema.js";
+import type { ChildModels } from "./subagents.js";
 import { wellFormed } from "./text.js";
-import { toBlocks } from "./tool.js";
 import type { Batch, Middleware, ModelRequest, Msg, Store, ToolContext } from "./types.js";
 import type { Instance } from "./wasm.js";
 
@@ -21,10 +26,16 @@ export type Calls = ReadonlyMap<number, CallHandle>;
 
 export interface Ports {
   readonly model: unknown;
+  readonly fallbackModel: unknown;
+  readonly compactionModel: unknown;
+  readonly memoryModel: unknown;
+  readonly tokenCounter: unknown;
   readonly store: unknown;
   readonly tools: readonly unknown[];
   readonly hooks: readonly HookPort[];
   readonly lock: Lock;
+  readonly storeLock: Lock;
+  readonly node: Node;
 }
 
 /** The ports of an agent in one instance of the wasm. */
@@ -33,46 +44,55 @@ export function portsOf(
   calls: Calls,
   parts: {
     readonly model: ModelKind;
+    readonly fallbackModel: ModelKind | undefined;
+    readonly compactionModel: ModelKind | undefined;
+    readonly memoryModel: ModelKind | undefined;
+    readonly tokenCounter: ((text: string) => number) | undefined;
+    readonly children: ReadonlyMap<string, ChildModels>;
     readonly store: Store;
     readonly tools: readonly ToolKind[];
     readonly middleware: readonly Middleware[];
     readonly lock: Lock;
+    readonly node: Node;
   },
 ): Ports {
   // One mirror for all of them: what one has been given, the others have too.
   const mirrors = new Mirrors();
   return {
-    model: modelPort(instance, calls, mirrors, parts.model),
+    // A call may have a model of its own; what it falls back to is the agent's.
+    model: modelPort(instance, calls, mirrors, (tag) => calls.get(tag)?.model ?? parts.model),
+    fallbackModel: parts.fallbackModel && modelPort(instance, calls, mirrors, () => parts.fallbackModel!),
+    compactionModel: summarises(parts) && modelPort(instance, calls, mirrors, (tag) => calls.get(tag)?.compactionModel ?? parts.compactionModel ?? calls.get(tag)?.model ?? parts.model),
+    memoryModel: parts.memoryModel && modelPort(instance, calls, mirrors, () => parts.memoryModel!),
+    tokenCounter: parts.tokenCounter,
     store: storePort(instance, parts.store),
-    tools: parts.tools.map((tool) => toolPort(instance, calls, tool)),
+    tools: parts.tools.map((tool) => toolPort(instance, calls, mirrors, tool)),
     hooks: parts.middleware.map((each) => hookPort(instance, calls, mirrors, each)),
     lock: lockPort(instance, parts.lock),
+    storeLock: storeLock(instance, storeKind(parts.store)?.own),
+    node: parts.node,
   };
 }
 
-/** A lock that a dead instance lets go of: the next one wants it. */
-function lockPort(instance: Instance, lock: Lock): Lock {
-  return (name) => {
-    const held = lock(name);
-    const forget = instance.onCrash(() => held.release());
-    const release = (): void => {
-      forget();
-      held.release();
-    };
-    return { ready: instance.promise(() => held.ready), release };
-  };
+/** Whether anybody but the model itself summarises. */
+function summarises({ compactionModel, children }: { readonly compactionModel: ModelKind | undefined; readonly children: ReadonlyMap<string, ChildModels> }): boolean {
+  return compactionModel !== undefined || [...children.values()].some((child) => child.compactionModel !== undefined);
 }
 
-function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, own: ModelKind): unknown {
+function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, modelOf: (tag: number) => ModelKind): unknown {
   return {
-    id: (tag: number) => (calls.get(tag)?.model ?? own).id,
+    id: (tag: number) => modelOf(tag).id,
+    window: (tag: number) => modelOf(tag).contextWindow,
+    provider: (tag: number) => modelOf(tag).provider?.plain,
+    send: (tag: number, around: string, body: Uint8Array) => answerPort(instance, modelOf(tag).provider!.send(around, body)),
     known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
     ask(tag: number, lineage: number, added: string, rest: string): Deltas {
       const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
       const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
-      const request: ModelRequest = { system, tools, generate, messages };
-      const model = calls.get(tag)?.model ?? own;
-      const deltas = pump((options) => model.generate(request, options));
+      const model = modelOf(tag);
+      const request = (): ModelRequest => ({ system, tools, generate, messages: model.repaired ? repaired(instance, messages) : messages });
+      const flag = (): void => void calls.get(tag)?.warn("text", "half a character was replaced in what the model said");
+      const deltas = pump((options) => model.generate!(request(), options), flag);
       const forget = instance.onCrash(deltas.cancel);
       return {
         cancel() {
@@ -88,6 +108,28 @@ function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, own: Mode
   };
 }
 
+/** An answer of a provider that is cancelled when its instance dies. */
+function answerPort(instance: Instance, answer: Answer): unknown {
+  const forget = instance.onCrash(() => answer.cancel());
+  return {
+    begun: () => instance.promise(() => answer.begun()),
+    get status() {
+      return answer.status;
+    },
+    header: (name: string) => answer.header(name),
+    next: () => instance.promise(() => answer.next()),
+    cancel() {
+      forget();
+      answer.cancel();
+    },
+  };
+}
+
+function repaired(instance: Instance, messages: readonly Msg[]): readonly Msg[] {
+  const text = wellFormed(JSON.stringify(messages));
+  return JSON.parse(instance.enter(() => instance.core.repairTranscript(text, "openai"))) as Msg[];
+}
+
 function storePort(instance: Instance, store: Store): unknown {
   const atHand = storeKind(store)?.atHand;
   if (atHand !== undefined) return atHand;
@@ -100,25 +142,48 @@ function storePort(instance: Instance, store: Store): unknown {
   };
 }
 
-function toolPort(instance: Instance, calls: Calls, tool: ToolKind): unknown {
+/** What a tool answered, as Rust takes it; the caller is told where it is not all of it. */
+function written(answer: unknown, call: CallHandle | undefined, name: string): string {
+  const { blocks, leftOut } = toResult(answer);
+  if (leftOut > 0) call?.warn("tool-output", `${leftOut} characters were left out of what the tool "${name}" answered`);
+  return wellFormed(JSON.stringify(blocks), () => call?.warn("text", `half a character was replaced in what the tool "${name}" answered`));
+}
+
+function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: ToolKind): unknown {
+  /** Begins something that a user wrote about one call of the tool. */
+  const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext) => Promise<string>): unknown => {
+    const controller = new AbortController();
+    const stop = (): void => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError")));
+    const forget = instance.onCrash(stop);
+    const run = async (): Promise<string> => {
+      // Not while Rust is on the stack: what a user wrote may call into it.
+      await null;
+      const call = calls.get(tag);
+      let suspended: string | undefined;
+      const suspend = (reason: unknown = ""): never => {
+        suspended = String(reason);
+        throw new DOMException("the call is suspended until its result is handed in", "AbortError");
+      };
+      const context = call?.contextOf(mirrors, toolCallId, controller.signal, suspend) ?? ({} as ToolContext);
+      const checked = await validated(tool.schema, input);
+      const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
+      try {
+        const answer = await within(inside, controller.signal, () => work(checked, context));
+        if (suspended === undefined) return answer;
+      } catch (error) {
+        if (suspended === undefined) throw error;
+      }
+      return wellFormed(JSON.stringify({ suspended }));
+    };
+    return {
+      output: instance.promise(() => run().finally(forget)),
+      cancel: stop,
+    };
+  };
   return {
-    run(tag: number, toolCallId: string, input: unknown) {
-      const controller = new AbortController();
-      const stop = (): void => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError")));
-      const forget = instance.onCrash(stop);
-      const run = async (): Promise<string> => {
-        // Not while Rust is on the stack: what a user wrote may call into it.
-        await null;
-        const call = calls.get(tag);
-        const context = call?.contextOf(toolCallId, controller.signal) ?? ({} as ToolContext);
-        const checked = await validated(tool.schema, input);
-        const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
-        return wellFormed(JSON.stringify(toBlocks(await within(inside, controller.signal, () => tool.execute(checked, context)))));
-      };
-      return {
-        output: instance.promise(() => run().finally(forget)),
-        cancel: stop,
-      };
-    },
+    run: (tag: number, toolCallId: string, input: unknown) =>
+      begin(tag, toolCallId, input, async (checked, context) => written(await tool.execute?.(checked, context), calls.get(tag), tool.name)),
+    judge: (tag: number, toolCallId: string, input: unknown, rules: string) =>
+      begin(tag, toolCallId, input, async (checked, context) => opinionOf(tool, checked, context, JSON.parse(rules) as string[])),
   };
 }

@@ -1,5 +1,6 @@
 // Knows when code runs inside a tool: a call on the tool's own session would wait for itself for ever.
 
+import { LockgateError } from "./errors.js";
 import type { Slot } from "./types.js";
 
 /** The session whose call runs a tool, as one agent knows it. */
@@ -38,6 +39,11 @@ export function isInside(agent: object, slot: { readonly sessionId?: string | un
   return known.some((inside) => inside?.agent === agent && inside.sessionId === slot.sessionId && inside.userId === slot.userId);
 }
 
+/** Whether code runs inside a tool of one of the user's sessions. */
+export function isInsideUser(agent: object, userId: string | null): boolean {
+  return [now, following()?.getStore()].some((inside) => inside?.agent === agent && inside.userId === userId);
+}
+
 /** AsyncLocalStorage, found when first needed and never imported: pages and workers have none. */
 function following(): Follower | null {
   if (follower !== undefined) return follower;
@@ -50,4 +56,10 @@ function following(): Follower | null {
 /** The slot of a call, as it is compared. */
 export function insideOf(agent: object, slot: Slot): Inside {
   return { agent, sessionId: slot.sessionId, userId: slot.userId ?? null };
+}
+
+export function reentrant(what: string): LockgateError {
+  return new LockgateError("REENTRANT", `${what} on the session of the tool that makes it would wait for itself`, {
+    hint: "use another session, or answer from the tool and let the model go on",
+  });
 }

@@ -1,5 +1,6 @@
 // What tools, models and built-in stores are underneath: public values carry it out of sight.
 
+import type { Send } from "./http.js";
 import type { JsonSchema, Model, ModelDelta, ModelRequest, Schema, Store, Tool, ToolContext } from "./types.js";
 
 const MARK = Symbol.for("lockgate.kind");
@@ -10,21 +11,38 @@ export interface ToolKind {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly schema: Schema;
-  readonly execute: (input: unknown, context: ToolContext) => unknown;
+  /** Absent: it is done outside. */
+  readonly execute: ((input: unknown, context: ToolContext) => unknown) | undefined;
+  readonly presets: Readonly<Record<string, unknown>> | undefined;
   readonly parallel: boolean;
   readonly timeoutMs: number | undefined;
+  readonly readOnly: boolean;
+  readonly needsApproval: boolean | ((input: unknown, context: ToolContext) => unknown);
+  readonly permission: ((input: unknown, context: ToolContext) => unknown) | undefined;
+  readonly matches: ((rule: string, input: unknown) => unknown) | undefined;
 }
 
 export interface ModelKind {
   readonly kind: "model";
   readonly id: string;
-  readonly generate: (request: ModelRequest, options: { signal: AbortSignal }) => AsyncIterable<ModelDelta>;
+  /** How many tokens it takes, if its user says so. */
+  readonly contextWindow?: number | undefined;
+  /** JavaScript runs it. */
+  readonly generate?: (request: ModelRequest, options: { signal: AbortSignal }) => AsyncIterable<ModelDelta>;
+  /** It is given conversations that a provider would take, not just as they are. */
+  readonly repaired?: boolean;
+  /** Rust runs it: dialect and options as JSON, and how its requests are sent. */
+  readonly provider?: { readonly plain: string; readonly send: Send };
 }
+
+export type OwnStore =
+  | { readonly indexedDb: { readonly name: string; readonly durability: "strict" | "relaxed" } }
+  | { readonly localStorage: { readonly name: string } };
 
 export interface StoreKind {
   readonly kind: "store";
-  /** Rust keeps it. */
-  readonly indexedDb?: { readonly name: string; readonly durability: "strict" | "relaxed" };
+  /** Rust keeps it, by this configuration. */
+  readonly own?: OwnStore;
   /** Its methods without promises, where the records are at hand. */
   readonly atHand?: unknown;
 }

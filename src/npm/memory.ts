@@ -1,6 +1,7 @@
 // A store that forgets. It lives in JavaScript, so that it survives a crash of the wasm.
 
 import { marked } from "./kinds.js";
+import { place, placeAfter } from "./sorted.js";
 import type { Batch, Store, StoreCapabilities, StoredRecord } from "./types.js";
 
 const CAPABILITIES: StoreCapabilities = {
@@ -46,7 +47,8 @@ class Records {
     for (const folder of this.#foldersOf(prefix)) {
       const { names, records } = this.#folders.get(folder)!;
       const start = Math.max(place(names, prefix), after === undefined ? 0 : placeAfter(names, after));
-      for (let index = start; index < names.length; index++) {
+      const end = Math.min(names.length, start + limit);
+      for (let index = start; index < end; index++) {
         const key = names[index]!;
         if (!key.startsWith(prefix)) break;
         found.push({ key, ...copy(records.get(key)!) });
@@ -109,20 +111,4 @@ function copy(record: StoredRecord): StoredRecord {
 
 function folderOf(key: string): string {
   return key.slice(0, key.lastIndexOf("/") + 1);
-}
-
-/** The first place in a sorted list that is not before `key`. */
-function place(sorted: readonly string[], key: string): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function placeAfter(sorted: readonly string[], key: string): number {
-  const found = place(sorted, key);
-  return sorted[found] === key ? found + 1 : found;
 }

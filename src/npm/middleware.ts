@@ -41,12 +41,12 @@ export function hookPort(instance: Instance, calls: Calls, mirrors: Mirrors, mid
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
         const call = calls.get(tag);
-        const context = call?.contextOf(tool) ?? ({} as ToolContext);
+        const context = call?.contextOf(mirrors, tool) ?? ({} as ToolContext);
         const shown = messages === undefined ? outcomeOf(value, context) : { ...(value as ModelRequest), messages };
         const hook = hooks.get(point) as ((value: unknown, context: RunContext) => unknown) | undefined;
         const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
         const answer = await within(inside, context.signal, () => hook?.call(middleware, shown, context));
-        return wellFormed(JSON.stringify(answer ?? null));
+        return wellFormed(JSON.stringify(answer ?? null), () => call?.warn("text", `half a character was replaced in the answer of the middleware "${middleware.name}"`));
       });
     },
   };

@@ -1,5 +1,6 @@
 // The messages that JavaScript has of a conversation: parsed once, and extended by what is new.
 
+import { deepFrozen } from "./frozen.js";
 import type { Msg } from "./types.js";
 
 /** As many conversations as an agent keeps in memory by default; the least recently used goes first. */
@@ -17,11 +18,11 @@ export class Mirrors {
     return messages.length;
   }
 
-  /** The whole conversation after `added`, as a frozen list that later calls do not change. */
+  /** The whole conversation after `added`, as a frozen list that later calls do not change; its messages are shared, and frozen too. */
   extend(lineage: number, added: readonly Msg[]): readonly Msg[] {
     const messages = this.#lineages.get(lineage) ?? [];
     // One by one: a history may be longer than the arguments a function takes.
-    for (const message of added) messages.push(message);
+    for (const message of added) messages.push(deepFrozen(message));
     this.#lineages.delete(lineage);
     this.#lineages.set(lineage, messages);
     if (this.#lineages.size > MOST) this.#lineages.delete(this.#lineages.keys().next().value!);

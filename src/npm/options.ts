@@ -3,9 +3,13 @@
 import { LockgateError } from "./errors.js";
 import { modelKind, storeKind, toolKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
+import { webLocks } from "./locks.js";
+import { hasOpinion, permissionContext } from "./permissions.js";
 import { jsonSchema } from "./schema.js";
+import { checkSubagents } from "./subagents.js";
+import type { ChildModels } from "./subagents.js";
 import { wellFormed } from "./text.js";
-import type { AgentOptions, CallOptions, Input, Middleware, Slot, Store } from "./types.js";
+import type { AgentOptions, CallOptions, Input, Middleware, Model, Slot, Store } from "./types.js";
 
 /** The options of an agent, apart: what is plain, and what is not. */
 export interface Checked {
@@ -14,6 +18,14 @@ export interface Checked {
   readonly name: string;
   readonly defaultSessionId: string | undefined;
   readonly model: ModelKind;
+  readonly fallbackModel: ModelKind | undefined;
+  /** Who summarises, if not the model. */
+  readonly compactionModel: ModelKind | undefined;
+  /** Who looks for facts to be remembered, if not the model. */
+  readonly memoryModel: ModelKind | undefined;
+  readonly tokenCounter: ((text: string) => number) | undefined;
+  /** The models of children, by their kind. */
+  readonly children: ReadonlyMap<string, ChildModels>;
   readonly store: Store;
   readonly tools: readonly ToolKind[];
   readonly middleware: readonly Middleware[];
@@ -22,8 +34,8 @@ export interface Checked {
   readonly ownStore: boolean;
 }
 
-/** What kind of value an option takes; `names` are the members of an object of numbers. */
-type Kind = "text" | "flag" | "number" | "list" | "object" | { readonly names: readonly string[] };
+/** What kind of value an option takes; `names` are the members of an object of numbers, `members` those of an object that true stands for. */
+type Kind = "text" | "flag" | "number" | "list" | "object" | { readonly names: readonly string[] } | { readonly members: Readonly<Record<string, Kind>> };
 
 const PLAIN = {
   name: "text",
@@ -33,15 +45,33 @@ const PLAIN = {
   requireUserId: "flag",
   toolGroups: "list",
   metaTool: "flag",
+  taskList: "flag",
+  planMode: { members: { directory: "text", extraTools: "list" } },
+  skills: "list",
+  workspace: { members: { templates: "object", readOnly: "list", maxFileBytes: "number" } },
+  memory: { members: { model: "object", maxInjectedTokens: "number" } },
+  sessionTools: "flag",
+  permissions: "object",
+  persistence: { members: { conversation: "flag", tasks: "flag", plan: "flag", toolGroups: "flag", skills: "flag", permissions: "flag" } },
   maxIterations: "number",
   overlap: "text",
+  onConflict: "text",
+  durability: "text",
   queueLimit: "number",
   cache: { names: ["sessions", "bytes"] },
   timeouts: { names: ["model", "tool", "store", "lock", "call"] },
   retries: { names: ["attempts", "initialMs", "maxMs"] },
   generate: "object",
+  compaction: {
+    members: {
+      triggerMessages: "number", triggerTokens: "number", reserve: "number", keepMessages: "number", keepTokens: "number",
+      prompt: "text", model: "object", flushBeforeCompact: "flag", offloadBeforeCompact: "flag",
+      truncateArgs: { members: { maxArgLength: "number", truncationText: "text" } },
+    },
+  },
+  toolResultEviction: { members: { maxChars: "number", previewChars: "number", exclude: "list" } },
 } as const satisfies Partial<Record<keyof AgentOptions, Kind>>;
-const PORTS = ["model", "tools", "middleware", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
+const PORTS = ["model", "fallbackModel", "subagents", "tokenCounter", "tools", "middleware", "store", "crossTab"] as const satisfies readonly (keyof AgentOptions)[];
 type Unlisted = Exclude<keyof AgentOptions, keyof typeof PLAIN | (typeof PORTS)[number]>;
 const everyOptionIsListed: [Unlisted] extends [never] ? true : never = true;
 const KNOWN: readonly string[] = everyOptionIsListed ? [...Object.keys(PLAIN), ...PORTS] : [];
@@ -57,24 +87,60 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
     const text = options[name];
     if (text === "" || (text !== undefined && /\p{Surrogate}/u.test(text))) throw wrong(`${name} is empty or has half a character`, `give ${name} some well-formed text`);
   }
-  const model = modelKind(options.model);
-  if (model === undefined) {
-    const what = options.model === undefined ? "model is missing" : "model is not a model";
-    throw wrong(what, "use demoModel() to begin with, or customModel({ … }) for your own");
-  }
+  const model = checkModel("model", options.model);
+  const fallbackModel = options.fallbackModel === undefined ? undefined : checkModel("fallbackModel", options.fallbackModel);
+  const { model: compactionModel, plain: compaction } = checkCompaction(options.compaction);
+  const { model: memoryModel, plain: memory } = withoutModel("memory", options.memory);
+  const { plain: subagents, children } = checkSubagents(options.subagents, { wrong, names: checkNames, model: checkModel, compaction: checkCompaction });
+  const { tokenCounter } = options;
+  if (tokenCounter !== undefined && typeof tokenCounter !== "function") throw wrong(`tokenCounter is ${describe(tokenCounter)}`, "tokenCounter: (text) => text.length / 4");
   const tools = checkTools(options.tools);
   const middleware = checkMiddleware(options.middleware);
   const store = checkStore(options.store === undefined ? defaultStore() : options.store);
-  const indexedDb = storeKind(store)?.indexedDb;
+  const crossTab = options.crossTab ?? true;
+  const own = storeKind(store)?.own;
+  if (own !== undefined && "localStorage" in own && crossTab && webLocks() === undefined) {
+    throw wrong(
+      "localStorage has no way to keep tabs apart where Web Locks are missing: they would overwrite each other",
+      "use indexedDbStore(), serve the page over https, or say crossTab: false if there is never a second tab",
+    );
+  }
   const plain: Record<string, unknown> = {};
   for (const name of Object.keys(PLAIN) as (keyof typeof PLAIN)[]) {
     if (options[name] !== undefined) plain[name] = options[name];
   }
-  plain["store"] = { capabilities: store.capabilities, ...(indexedDb === undefined ? {} : { indexedDb }) };
-  plain["tools"] = tools.map(({ name, description, inputSchema, parallel, timeoutMs }) => ({
-    name, description, inputSchema, parallel, ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  }));
-  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, store, tools, middleware, crossTab: options.crossTab ?? true, ownStore: options.store === undefined };
+  if (compaction !== undefined) plain["compaction"] = compaction;
+  plain["subagents"] = subagents;
+  if (memory !== undefined) plain["memory"] = memory;
+  // Without Web Locks the tabs of an origin see in the store itself who has a session open.
+  plain["leases"] = options.crossTab !== false && store.capabilities.shared === "origin" && webLocks() === undefined;
+  plain["store"] = { capabilities: store.capabilities, ...own };
+  if (options.permissions !== undefined) plain["permissions"] = permissionContext(options.permissions);
+  plain["tools"] = tools.map((each) => {
+    const { name, description, inputSchema, parallel, timeoutMs, presets, execute, readOnly } = each;
+    return { name, description, inputSchema, parallel, timeoutMs, presets, readOnly, external: execute === undefined, checks: hasOpinion(each) };
+  });
+  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, ownStore: options.store === undefined };
+}
+
+function checkModel(name: string, model: unknown): ModelKind {
+  const kind = modelKind(model);
+  if (kind !== undefined) return kind;
+  throw wrong(`${name} is ${model === undefined ? "missing" : "not a model"}`, "use openai({ … }), anthropic({ … }) or gemini({ … }); demoModel() to begin with; customModel({ … }) for your own");
+}
+
+/** An option that may hold a model of its own: the model, and what is plain in it. */
+function withoutModel(name: string, option: boolean | { readonly model?: Model } | undefined): { model: ModelKind | undefined; plain?: object } {
+  if (typeof option !== "object") return { model: undefined };
+  const { model, ...plain } = option;
+  return { model: model === undefined ? undefined : checkModel(`${name}.model`, model), plain };
+}
+
+function checkCompaction(compaction: AgentOptions["compaction"]): ReturnType<typeof withoutModel> {
+  if (typeof compaction === "object" && compaction.prompt !== undefined && !compaction.prompt.includes("{messages}")) {
+    throw wrong("compaction.prompt has no {messages}", "write {messages} where the conversation is to stand");
+  }
+  return withoutModel("compaction", compaction);
 }
 
 function checkTools(tools: unknown): readonly ToolKind[] {
@@ -142,10 +208,44 @@ export function checkInput(input: Input): void {
   }
 }
 
+/** Refuses what cannot be answers; the rest is for Rust to see. */
+export function checkAnswers(answers: unknown): void {
+  if (!Array.isArray(answers) || answers.length === 0) {
+    const hint = "confirm(slot, [{ toolCallId, output }]), or { toolCallId, approve: true | false } for an approval";
+    throw new LockgateError("INPUT_INVALID", "the answers are not a list with at least one answer", { hint });
+  }
+}
+
+/** A request with one member, which is text. */
+export function checkText(member: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  for (const [name, value] of Object.entries(member)) {
+    if (typeof value !== "string") throw badInput(`the ${name} is not text`, "give a string");
+  }
+  return member;
+}
+
+/** How long a shutdown may take, in milliseconds. */
+export function checkTimeout(timeoutMs: number | undefined): number | undefined {
+  if (timeoutMs === undefined || timeoutMs >= 0) return timeoutMs;
+  throw badInput("timeoutMs is not a number of milliseconds", "leave it out to wait for the next boundary");
+}
+
+/** A page of a list; members that are undefined are left out. */
+export function checkPage(page: Record<string, unknown>): Record<string, unknown> {
+  if (typeof page !== "object" || page === null) {
+    throw new LockgateError("INPUT_INVALID", "the page is not an object", { hint: "leave it out for the first page" });
+  }
+  const { limit } = page as { limit?: unknown };
+  if (limit !== undefined && !(Number.isInteger(limit) && (limit as number) > 0)) {
+    throw new LockgateError("INPUT_INVALID", "limit is not a whole number from 1 on", { hint: "leave it out for the default" });
+  }
+  return Object.fromEntries(Object.entries(page).filter(([, value]) => value !== undefined));
+}
+
 /** A caller's value as JSON text, or INPUT_INVALID. */
-export function jsonText(value: object | string): string {
+export function jsonText(value: object | string, flag?: () => void): string {
   try {
-    return wellFormed(JSON.stringify(value));
+    return wellFormed(JSON.stringify(value), flag);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint: "use plain data without cycles", cause });
@@ -163,7 +263,9 @@ export function checkCall(context: (Slot & CallOptions) | undefined): { readonly
   if (model !== undefined && kind === undefined) throw badInput("model is not a model", "use customModel({ … }) or another model of ours");
   if (generate !== undefined && (typeof generate !== "object" || generate === null)) throw badInput("generate is not an object", "generate: { temperature: 0 }");
   const schema = outputSchema === undefined ? undefined : jsonSchema(outputSchema, "the output");
-  return { plain: { callId, overlap, generate, outputSchema: schema }, model: kind };
+  // A call with a model of its own cannot be part of another's turn.
+  const joins = overlap === "steer" && kind !== undefined ? "queue" : overlap;
+  return { plain: { callId, overlap: joins, generate, outputSchema: schema }, model: kind };
 }
 
 function json(plain: Record<string, unknown>): string {
@@ -190,6 +292,13 @@ function checkKind(name: string, value: unknown, kind: Kind): void {
     list: () => Array.isArray(value),
     object: () => typeof value === "object" && value !== null && !Array.isArray(value),
   };
+  if (typeof kind === "object" && "members" in kind) {
+    if (typeof value === "boolean") return;
+    if (!fits.object()) throw wrong(`${name} is ${describe(value)}`, `${name} takes true, false or an object`);
+    checkNames(`member of ${name}`, value as object, Object.keys(kind.members));
+    for (const [member, each] of Object.entries(value as object)) checkKind(`${name}.${member}`, each, kind.members[member]!);
+    return;
+  }
   const expected = typeof kind === "string" ? kind : "object";
   if (!fits[expected]()) throw wrong(`${name} is ${describe(value)}`, `${name} takes ${WORDS[expected]}`);
   if (typeof kind === "string") return;

@@ -7,7 +7,7 @@ import type { ModelDelta } from "./types.js";
 const FULL = 1_024;
 
 /** Deltas that are enough for one batch, and the microtasks in which the next one must come to join it. */
-const BATCH = 64;
+const BATCH = 256;
 const TICKS = 4;
 
 /** What Rust pulls. */
@@ -18,7 +18,7 @@ export interface Deltas {
 }
 
 /** Begins to pump; the signal fires when Rust has no use for more. It is made when it is first asked for. */
-export function pump(begin: (options: { readonly signal: AbortSignal }) => AsyncIterable<ModelDelta>): Deltas {
+export function pump(begin: (options: { readonly signal: AbortSignal }) => AsyncIterable<ModelDelta>, flag: () => void): Deltas {
   let controller: AbortController | undefined;
   let stopped = false;
   const options = {
@@ -28,8 +28,7 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
       return controller.signal;
     },
   };
-  const buffer: ModelDelta[] = [];
-  const half = new Half();
+  const buffer = new Pieces();
   let over = false;
   let failure: { readonly error: unknown } | undefined;
   let told: (() => void) | undefined;
@@ -43,10 +42,11 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     await null;
     for await (const delta of begin(options)) {
       if (stopped) return;
-      buffer.push(half.join(delta));
+      buffer.push(delta);
       tell();
-      if (buffer.length >= FULL) await new Promise<void>((resolve) => (drained = resolve));
+      if (buffer.n >= FULL) await new Promise<void>((resolve) => (drained = resolve));
     }
+    buffer.end();
   };
   run()
     .catch((error: unknown) => {
@@ -57,9 +57,8 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
       tell();
     });
   const take = (): string | undefined => {
-    if (buffer.length > 0) {
-      const batch = wellFormed(JSON.stringify(buffer));
-      buffer.length = 0;
+    if (buffer.n > 0) {
+      const batch = wellFormed(JSON.stringify(buffer.take()), flag);
       drained?.();
       return batch;
     }
@@ -67,16 +66,16 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     return over ? "[]" : undefined;
   };
   const arrived = async (): Promise<string> => {
-    if (buffer.length === 0 && !over) await new Promise<void>((resolve) => (told = resolve));
+    if (buffer.n === 0 && !over) await new Promise<void>((resolve) => (told = resolve));
     // A model that has more at hand yields it within a few microtasks: one batch costs hardly more than one delta.
-    for (let n = -1; buffer.length > n && !over && n < BATCH; ) {
-      n = buffer.length;
+    for (let n = -1; buffer.n > n && !over && n < BATCH; ) {
+      n = buffer.n;
       for (let tick = 0; tick < TICKS; tick++) await null;
     }
     return take() ?? "[]";
   };
   return {
-    next: () => (over || buffer.length >= BATCH ? take()! : arrived()),
+    next: () => (over || buffer.n >= BATCH ? take()! : arrived()),
     cancel: () => {
       if (over) return;
       stopped = true;
@@ -88,17 +87,74 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
   };
 }
 
-/** Half a character at the end of a delta waits for the other half at the beginning of the next. */
-class Half {
-  #type = "";
-  #waits = "";
+/**
+ * What has come and nobody has taken yet. Words that follow each other are joined: whoever takes them late wants them together.
+ * Half a character at the end of a delta waits for the other half at the beginning of the next.
+ */
+class Pieces {
+  /** How many deltas have come since the last time they were taken. */
+  n = 0;
+  #deltas: ModelDelta[] = [];
+  /** The last of them, while words may be added to it. */
+  #last: Words | undefined;
+  #half: Words = { type: "", text: "" };
 
-  join(delta: ModelDelta): ModelDelta {
-    if (typeof delta !== "object" || delta === null) return delta;
-    if ((delta.type !== "text" && delta.type !== "thinking") || typeof delta.text !== "string") return delta;
-    const text = (delta.type === this.#type ? this.#waits : "") + delta.text;
-    const cut = /[\ud800-\udbff]$/.test(text) ? text.length - 1 : text.length;
-    [this.#type, this.#waits] = [delta.type, text.slice(cut)];
-    return { ...delta, text: text.slice(0, cut) };
+  push(delta: ModelDelta): void {
+    this.n += 1;
+    if (!isWords(delta)) {
+      this.#last = undefined;
+      this.#deltas.push(delta);
+      return;
+    }
+    const text = delta.type === this.#half.type ? this.#half.text + delta.text : delta.text;
+    const cut = isHalf(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+    this.#half = { type: delta.type, text: text.slice(cut) };
+    this.#add(delta, text.slice(0, cut));
   }
+
+  /** Nothing more comes: the half that is left over goes as it is. */
+  end(): void {
+    const { type, text } = this.#half;
+    if (text === "") return;
+    this.n += 1;
+    this.#deltas.push({ type, text } as ModelDelta);
+  }
+
+  take(): readonly ModelDelta[] {
+    const deltas = this.#deltas;
+    [this.n, this.#deltas, this.#last] = [0, [], undefined];
+    return deltas;
+  }
+
+  #add(delta: Words, text: string): void {
+    if (this.#last?.type === delta.type && isPlain(delta)) {
+      this.#last.text += text;
+      return;
+    }
+    const own = { ...delta, text };
+    this.#last = isPlain(delta) ? own : undefined;
+    this.#deltas.push(own as ModelDelta);
+  }
+}
+
+interface Words {
+  readonly type: string;
+  text: string;
+}
+
+function isWords(delta: unknown): delta is Words {
+  if (typeof delta !== "object" || delta === null) return false;
+  const { type, text } = delta as Words;
+  return (type === "text" || type === "thinking") && typeof text === "string";
+}
+
+/** Whether there is nothing but words: a signature, say, belongs to its own delta. */
+function isPlain(delta: Words): boolean {
+  for (const member in delta) if (member !== "type" && member !== "text") return false;
+  return true;
+}
+
+/** Whether a unit of UTF-16 is the first half of a character. */
+function isHalf(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
 }

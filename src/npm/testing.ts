@@ -1,4 +1,7 @@
-// For users' own tests: a model that follows a script.
+// For users' own tests: a model that follows a script, the rules for stores, and a store that fails by plan.
+
+export { faultyStore } from "./faulty-store.js";
+export { storeRules } from "./store-rules.js";
 
 import { customModel } from "./models.js";
 import type { Model, ModelDelta, ModelRequest, Usage } from "./types.js";

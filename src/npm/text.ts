@@ -8,10 +8,12 @@ export function textOf(from: Pick<Msg, "content"> | readonly Block[]): string {
   return blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
 }
 
-/** JSON text without halves of characters, which Rust cannot hold: each becomes the replacement character. */
-export function wellFormed(json: string): string {
+/** JSON text without halves of characters, which Rust cannot hold: each becomes the replacement character, and `flag` is told. */
+export function wellFormed(json: string, flag: () => void = () => {}): string {
   // JSON.stringify writes a lone surrogate as an escape, and only those.
-  return json.replace(/(\\+)u(d[89a-f][0-9a-f]{2})/gi, (whole, slashes: string) =>
-    slashes.length % 2 === 1 ? `${slashes.slice(1)}\ufffd` : whole,
-  );
+  return json.replace(/(\\+)u(d[89a-f][0-9a-f]{2})/gi, (whole, slashes: string) => {
+    if (slashes.length % 2 === 0) return whole;
+    flag();
+    return `${slashes.slice(1)}\ufffd`;
+  });
 }

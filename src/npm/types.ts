@@ -1,6 +1,23 @@
 // Every public data type: written by hand, and compared by the compiler with what Rust writes (tests/contract).
 
+import type { Branching, StatePersistence } from "./branch-types.js";
+import type { CompactionConfig, CompactionReport, ContextReport, MemoryConfig, ToolResultEvictionConfig } from "./context-types.js";
 import type { LockgateError } from "./errors.js";
+import type { GenerateOptions, Model, ModelRequest } from "./model-types.js";
+import type { Answer, Ask, PermissionContext, PermissionMode, PermissionOptions } from "./permission-types.js";
+import type { SearchHit, SearchOptions } from "./search.js";
+import type { StorageReport, Store } from "./store-types.js";
+import type { WorkMethods, WorkOptions } from "./work-types.js";
+import type { WorkspaceConfig, WorkspaceFiles } from "./workspace-types.js";
+
+export type { Branch, StatePersistence } from "./branch-types.js";
+export type * from "./context-types.js";
+export type * from "./model-types.js";
+export type * from "./permission-types.js";
+export type { SearchHit } from "./search.js";
+export type * from "./store-types.js";
+export type * from "./work-types.js";
+export type * from "./workspace-types.js";
 
 declare const opaque: unique symbol;
 
@@ -24,6 +41,8 @@ export type Block =
       readonly name: string;
       readonly input: unknown;
       readonly state: "pending" | "asking" | "allowed" | "finished";
+      /** Why its result is to come from outside, while it is. */
+      readonly awaits?: string;
     }
   | {
       readonly type: "tool_result";
@@ -86,20 +105,32 @@ export interface InputMsg {
 // ---------------------------------------------------------------- the agent
 
 /** How an agent is made. */
-export interface AgentOptions {
+export interface AgentOptions extends WorkOptions {
   /** Names the agent in every key it stores: agents of different names share a store without meeting. */
   readonly name: string;
   readonly systemPrompt?: string;
   readonly description?: string;
   readonly model: Model;
+  /** Asked where the model fails before anything of its answer was seen. */
+  readonly fallbackModel?: Model;
   readonly tools?: readonly Tool[];
   /** Tools that sessions have on or off together; a tool in no group is always on. */
   readonly toolGroups?: readonly ToolGroup[];
   /** Adds the tool `reset_equipped_tools`, with which the model switches groups of scope "model". Default false. */
   readonly metaTool?: boolean;
+  /** A virtual file system for each user, and the tools `read_file`, `write_file`, `edit_file`, `grep_files`, `glob_files` and `list_files`. Default false. */
+  readonly workspace?: boolean | WorkspaceConfig;
+  /** Facts about each user are noted after the reply, told in the instructions of every session of theirs, and reached with `memory_search`, `memory_get` and `memory_save`. Default false. */
+  readonly memory?: boolean | MemoryConfig;
+  /** Adds session_list, session_history and session_search: the model reads what its user said before; a session without a user sees only itself, unless one browser keeps it. Default true. */
+  readonly sessionTools?: boolean;
+  /** What tools may do. A fresh session begins with it; its `deny` and `ask` count in every session, whatever is stored there. Not given: only tools that ask themselves are asked about. */
+  readonly permissions?: PermissionOptions;
+  /** Which parts of a session a resend rolls back and a call's save keeps. Default: all. */
+  readonly persistence?: StatePersistence;
   /** Hooks around every call, outermost first. */
   readonly middleware?: readonly Middleware[];
-  /** Default: IndexedDB in a page or worker; elsewhere memory, until the process ends. */
+  /** Default: IndexedDB in a page or worker, files under ./.lockgate in Node, memory (with a `storage` warning) elsewhere. */
   readonly store?: Store;
   /** The session of a call that names none. Unset: such a call is refused with ID_INVALID; there is no hidden default. */
   readonly defaultSessionId?: string;
@@ -107,8 +138,18 @@ export interface AgentOptions {
   readonly requireUserId?: boolean;
   /** How often one call asks the model before it closes. Default 10. */
   readonly maxIterations?: number;
+  /** Keeps conversations within the model's window by summarising their older part. Not given: only when a request overflows; false: never; true or a config: also by trigger. */
+  readonly compaction?: boolean | CompactionConfig;
+  /** Shows huge results of tools only in part; all of it can be read by its path. Default false. */
+  readonly toolResultEviction?: boolean | ToolResultEvictionConfig;
+  /** Counts the tokens of a text, in place of our estimate. */
+  readonly tokenCounter?: (text: string) => number;
   /** What a call does that finds its session busy: wait its turn ("queue", the default), fail with BUSY, or interrupt the running call and wait its turn. */
-  readonly overlap?: "queue" | "reject" | "interrupt";
+  readonly overlap?: "queue" | "reject" | "interrupt" | "steer";
+  /** A turn that meets another's, saved meanwhile by somebody who did not have the lock. "rebase" (default): both survive; "fail": SUPERSEDED, the turn kept in the log; "overwrite": ours is current, theirs a branch. */
+  readonly onConflict?: "rebase" | "fail" | "overwrite";
+  /** "exit" (default): the input first, then one commit per call; "step": also after every model reply and tool batch. */
+  readonly durability?: "exit" | "step";
   /** Waiting calls per session, then BUSY. Default 64. */
   readonly queueLimit?: number;
   /** Sessions kept in memory, least recently used first. Default 1,000 sessions, 64 MB. */
@@ -153,7 +194,7 @@ export interface Attributes {
 }
 
 /** One agent, many sessions, each behind its own gate. */
-export interface Agent extends AsyncDisposable {
+export interface Agent extends WorkMethods, Branching, AsyncDisposable {
   readonly name: string;
   /** Says something and waits for the saved answer. */
   call<S extends Schema = never>(input: Input, context: Slot & CallOptions<S>): Promise<Reply<InferSchema<S>>>;
@@ -162,14 +203,32 @@ export interface Agent extends AsyncDisposable {
   /** The same call, as events. */
   stream<S extends Schema = never>(input: Input, context: Slot & CallOptions<S>): Call<InferSchema<S>>;
   stream(input: Input): Call;
+  /** Settles what a call asked (tool approvals) or hands in results of suspended tools, and goes on. A subset is allowed. */
+  confirm<S extends Schema = never>(slot: Slot, answers: readonly Answer[], options?: CallOptions<S>): Call<InferSchema<S>>;
+  /** Goes on with what a shutdown or a crash cut off. */
+  resume<S extends Schema = never>(slot: Slot, options?: CallOptions<S>): Call<InferSchema<S>>;
+  /** Follows the call that runs now, here or in another tab, from the event after `after` on; null if none runs. Watching only: leaving never stops it. */
+  attach(slot: Slot, options?: { readonly after?: number }): Promise<Call | null>;
+  /** What waits for an answer, as it was asked. */
+  asks(slot: Slot): Promise<readonly Ask[]>;
   /** Stops that session's running call (and, if none runs, nothing). True if a call was told. The message is what the user says next. */
   interrupt(slot: Slot, message?: Input): Promise<boolean>;
   /** Of a session that is not there: a fresh state, version 0, not stored. */
   getAgentState(slot: Slot): Promise<AgentState>;
   /** Refused with SUPERSEDED if the session has moved on from `state.revision`. */
   putAgentState(slot: Slot, state: AgentState): Promise<void>;
+  /** Changes what the session's tools may do where no rule speaks; a session that is not there is made. */
+  setPermissionMode(slot: Slot, mode: PermissionMode): Promise<void>;
+  /** Replaces what the session's tools may do. Rules of `AgentOptions.permissions` that deny or ask count all the same. */
+  replacePermissions(slot: Slot, context: PermissionContext): Promise<void>;
   /** Empties the context; the log keeps what was said. */
   clearContext(slot: Slot): Promise<void>;
+  /** Summarises the older part of the context now. The log stays whole; a summary that fails changes nothing and rejects with COMPACTION_FAILED. */
+  compact(slot: Slot): Promise<CompactionReport>;
+  /** Shows the model again what the last summary has replaced; what was said since stays. Without a summary nothing changes. */
+  undoCompaction(slot: Slot): Promise<void>;
+  /** What the next model request would hold, piece by piece, with tokens: for people who want to see. */
+  inspect(slot: Slot): Promise<ContextReport>;
   /** Puts messages into the log and the context without asking the model. */
   append(
     slot: Slot,
@@ -186,10 +245,29 @@ export interface Agent extends AsyncDisposable {
     userId: string | null,
     page?: { readonly after?: string; readonly limit?: number },
   ): Promise<SessionInfo[]>;
-  /** From the log: whole, never compacted. The newest 1000 before the message `before`, oldest first; [] for a session that is not there. */
-  history(slot: Slot, page?: { readonly before?: string; readonly limit?: number }): Promise<Msg[]>;
+  /** The users that have sessions, in the order of their keys; `after` is the cursor of the last one seen, `limit` 100 by default. */
+  listUsers(page?: { readonly after?: string; readonly limit?: number }): Promise<UserInfo[]>;
+  /** All that a user has said, as JSON lines: one session a line, as exportSession writes it. */
+  exportUser(userId: string | null): ReadableStream<string>;
+  /** From the log: whole, never compacted. The newest 1000 before the message `before`, oldest first, of the current branch or another; [] for a session that is not there. */
+  history(slot: Slot, page?: { readonly before?: string; readonly limit?: number; readonly branch?: string }): Promise<Msg[]>;
+  /** The messages that fit the words best, of all the user's sessions or of one; 10 by default. Without a userId name a sessionId, unless one browser keeps the sessions. */
+  search(query: string, options: SearchOptions): Promise<SearchHit[]>;
+  /** Makes a session usable again that ends in STORE_CORRUPT: its head is made anew from the log, an entry that cannot be read becomes a note, the context is the whole log. Every byte is kept. */
+  repairSession(slot: Slot): Promise<SessionInfo>;
   /** Idempotent. A running call ends unsaved; waiting calls end with NO_SUCH_SESSION. */
   deleteSession(slot: Slot): Promise<void>;
+  /** Deletes all that a user has, of every kind. Running calls end unsaved; waiting calls end with NO_SUCH_SESSION. */
+  deleteUser(userId: string | null): Promise<void>;
+  /** Events of a session, of a user's sessions, or of all, as they happen, also those of other tabs; of a call that runs already, from its beginning. The answer ends it. */
+  subscribe(
+    of: Slot | { readonly userId: string | null } | "everyone",
+    listener: (event: AgentEvent | SessionEvent) => void,
+  ): () => void;
+  /** The users' files. */
+  readonly files: WorkspaceFiles;
+  /** How safely the store keeps what it is given. */
+  storage(): Promise<StorageReport>;
   /** No new calls; running calls stop at the next boundary, are saved and marked shutdown_interrupted, and reject with SHUTTING_DOWN (retryable, `partial` set). After `timeoutMs` they stop wherever they are. */
   shutdown(options?: { readonly timeoutMs?: number }): Promise<void>;
   /** Resolves when every call begun before it is done. Never rejects. Give it to waitUntil at the edge. */
@@ -233,6 +311,7 @@ export interface Reply<Output = unknown> {
   readonly text: string;
   /** This call's messages, the input included. */
   readonly messages: readonly Msg[];
+  /** What its model calls cost, and the summaries made on the way. */
   readonly usage: Usage;
   readonly output?: Output;
   readonly asks: readonly Ask[];
@@ -295,6 +374,13 @@ export interface SerializedError {
 
 export type AgentEventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 
+export type SessionEvent = { readonly at: string } & (
+  | { type: "session-changed"; slot: Slot; info: SessionInfo }
+  | { type: "session-deleted"; slot: Slot }
+  | { type: "user-deleted"; userId: string | null }
+  | { type: "storage"; report: StorageReport }
+);
+
 export interface EventBase {
   readonly slot: Slot;
   readonly callId: string;
@@ -334,6 +420,13 @@ export interface Task {
   readonly priority?: "high" | "medium" | "low";
 }
 
+export interface UserInfo {
+  readonly userId: string | null;
+  readonly sessions: number;
+  readonly updatedAt: string;
+  readonly cursor: string;
+}
+
 /** Lists are newest first; `after` takes the cursor of the last one seen; fewer than `limit` is the end. */
 export interface SessionInfo {
   readonly cursor: string;
@@ -347,14 +440,6 @@ export interface SessionInfo {
   readonly running: boolean;
   readonly asking: boolean;
   readonly branches: number;
-}
-
-export interface CompactionReport {
-  readonly messagesBefore: number;
-  readonly messagesAfter: number;
-  readonly tokensBefore: number;
-  readonly tokensAfter: number;
-  readonly summary: string;
 }
 
 // ---------------------------------------------------------------- tools, permissions, people
@@ -390,12 +475,16 @@ export interface RunContext extends Slot {
   readonly callId: string;
   readonly signal: AbortSignal;
   readonly attributes: Attributes;
+  /** This call's own state, its changes so far included, never another's. Each reading of it is of that moment; a field that nobody reads costs nothing. It can be read while the tool or the middleware runs, of a call that was admitted. */
+  readonly state: AgentState;
 }
 
 export interface ToolContext extends RunContext {
   readonly toolCallId: string;
   /** Shows something while the tool runs, as a `tool-delta` event. */
   emit(partial: string): void;
+  /** Ends the turn here; the result comes later through agent.confirm. */
+  suspend(reason?: string): never;
 }
 
 /** Input is checked as JSON Schema, then by the schema's own `validate`: execute gets its output (defaults applied). */
@@ -403,13 +492,26 @@ export interface ToolConfig<I, S extends Schema = Schema> {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: S;
-  /** What it answers is shown to the model: text as it is, a block or blocks as they are, anything else as JSON. */
-  readonly execute: (input: I, context: ToolContext) => unknown | Promise<unknown>;
-  /** Says that it changes nothing. */
+  /**
+   * Absent: done outside, the call is suspended and the result handed in with `confirm`. What it answers is shown to the model: text as it is,
+   * a block or blocks as they are, anything else as JSON. Of more than a million characters the middle is left out, and a `warning` says so.
+   * In the input, an integer beyond `Number.MAX_SAFE_INTEGER` is a BigInt with all its digits (up to 64 bits), every other number a number;
+   * a BigInt in the answer is written with all its digits.
+   */
+  readonly execute?: (input: I, context: ToolContext) => unknown | Promise<unknown>;
+  /** Says that it changes nothing: sessions that only explore, or make a plan, may run it. */
   readonly readOnly?: boolean;
+  /** Whether a person is asked before it runs, unless a rule or the mode "bypass" allows it. */
+  readonly needsApproval?: boolean | ((input: I, context: ToolContext) => boolean | Promise<boolean>);
+  /** What the tool itself says of an input, after rules that deny or ask and before those that allow. What it throws, or does not answer in time, denies the call. */
+  readonly permission?: (input: I, context: ToolContext) => "allow" | "ask" | "deny" | "pass" | Promise<"allow" | "ask" | "deny" | "pass">;
+  /** Whether the content of a rule, as in "tool(content)", fits an input. Without it such a rule denies or asks about every input, and allows none. */
+  readonly matches?: (rule: string, input: I) => boolean;
   /** Whether calls of it may run beside others. Default true. */
   readonly parallel?: boolean;
   readonly timeoutMs?: number;
+  /** Arguments that you set: the model neither sees nor gives them. */
+  readonly presets?: Readonly<Record<string, unknown>>;
 }
 
 export interface Tool {
@@ -426,57 +528,6 @@ export interface ToolGroup {
   /** Who may switch it. Default "model". */
   readonly scope?: "model" | "host";
 }
-
-export type PermissionMode = "default" | "accept_edits" | "explore" | "bypass" | "dont_ask";
-
-export interface Rule {
-  readonly tool_name: string;
-  readonly rule_content: string | null;
-  readonly behavior: "allow" | "ask" | "deny";
-  readonly source: string;
-}
-
-export interface PermissionContext {
-  readonly mode: PermissionMode;
-  readonly allow_rules: readonly Rule[];
-  readonly ask_rules: readonly Rule[];
-  readonly deny_rules: readonly Rule[];
-  readonly working_directories: readonly string[];
-}
-
-export interface Ask {
-  readonly kind: "approval" | "result";
-  readonly toolCallId: string;
-  readonly name: string;
-  readonly input: unknown;
-  readonly reason: string;
-  readonly suggestedRules: readonly Rule[];
-}
-
-export type Answer =
-  | {
-      readonly toolCallId: string;
-      readonly approve: true;
-      readonly input?: unknown;
-      readonly remember?: readonly Rule[];
-      readonly output?: never;
-      readonly reason?: string;
-    }
-  | {
-      readonly toolCallId: string;
-      readonly approve: false;
-      readonly reason?: string;
-      readonly remember?: readonly Rule[];
-      readonly output?: never;
-      readonly input?: never;
-    }
-  | {
-      readonly toolCallId: string;
-      readonly output: unknown;
-      readonly failed?: boolean;
-      readonly approve?: never;
-      readonly input?: never;
-    };
 
 /** Hooks around a call, outermost first. Each may look, change what it is given, or stop; throwing stops the call with MIDDLEWARE. */
 export interface Middleware {
@@ -502,86 +553,6 @@ export interface Middleware {
   ): Extract<Block, { type: "tool_result" }> | void | Promise<Extract<Block, { type: "tool_result" }> | void>;
   /** Hears how the call ended, once it is saved; what it throws then is only a warning. */
   onEnd?(outcome: { readonly reply: Reply } | { readonly error: LockgateError }, context: RunContext): void | Promise<void>;
-}
-
-// ---------------------------------------------------------------- models
-
-export interface Model {
-  readonly id: string;
-  readonly [opaque]: "model";
-}
-
-export interface GenerateOptions {
-  readonly temperature?: number;
-  readonly topP?: number;
-  readonly maxTokens?: number;
-  readonly toolChoice?: "auto" | "none" | "required" | { readonly name: string };
-  readonly reasoningEffort?: string;
-  readonly extra?: Readonly<Record<string, unknown>>;
-}
-
-export interface ModelRequest {
-  readonly system: string;
-  readonly messages: readonly Msg[];
-  readonly tools: readonly { name: string; description: string; inputSchema: unknown }[];
-  readonly generate: GenerateOptions;
-}
-
-export type ModelDelta =
-  | { readonly type: "text"; readonly text: string }
-  | { readonly type: "thinking"; readonly text: string; readonly signature?: string }
-  | {
-      readonly type: "tool-call";
-      readonly index: number;
-      readonly id?: string;
-      readonly name?: string;
-      readonly arguments?: string;
-      readonly provider?: ProviderData;
-    }
-  | { readonly type: "usage"; readonly usage: Partial<Usage> }
-  | { readonly type: "finish"; readonly reason: "stop" | "tool-calls" | "length" | "filter" };
-
-// ---------------------------------------------------------------- stores
-
-/**
- * What a store must do; everything else (state, log, index) is built on these three.
- * Keys come ready-encoded: parts of [a-z0-9.-] joined by /, at most 512 bytes; values are bytes (UTF-8 JSON).
- */
-export interface Store {
-  readonly name: string;
-  readonly capabilities: StoreCapabilities;
-  get(keys: readonly string[]): Promise<readonly (StoredRecord | null)[]>;
-  /** Records whose key begins with `prefix`, in key order; `after` is exclusive. */
-  list(
-    prefix: string,
-    options?: { readonly after?: string; readonly limit?: number; readonly keysOnly?: boolean },
-  ): Promise<readonly (StoredRecord & { readonly key: string })[]>;
-  /** The whole batch or nothing; removes are applied before puts. With `expect`, only if that key's revision is still the one named (null is absent); otherwise "conflict". */
-  commit(batch: Batch): Promise<"ok" | "conflict">;
-  close?(): Promise<void>;
-}
-
-export interface StoredRecord {
-  readonly value: Uint8Array;
-  readonly revision: string;
-}
-
-export interface Batch {
-  readonly expect?: { readonly key: string; readonly revision: string | null };
-  /** What every put is stamped with. */
-  readonly revision: string;
-  readonly put: readonly { readonly key: string; readonly value: Uint8Array }[];
-  readonly remove: readonly string[];
-  readonly removePrefix?: readonly string[];
-}
-
-export interface StoreCapabilities {
-  readonly atomic: boolean;
-  readonly compareAndSet: boolean;
-  readonly shared: "process" | "origin" | "host" | "cluster";
-  readonly durability: "none" | "process" | "disk";
-  readonly evictable: boolean;
-  readonly maxValueBytes: number | null;
 }
 
 // ---------------------------------------------------------------- errors

@@ -11,16 +11,18 @@
 //!                 └───────── every result is in (tool_returned) ◄───────┘
 //! ```
 //!
-//! Whatever happens, every tool call that the run has appended has exactly one result right after its answer: also
+//! A result may also be *suspended*: it comes later, from outside, or a person is *asked* first. Then the call ends here, with that tool call still
+//! open, and [`open`] says what a later input does to it. But for these, whatever happens, every tool call that the run has appended has exactly one result right after its answer: also
 //! when the call is stopped, fails or runs into its limit ([`Run::interrupted`], [`Run::failed`]).
 //! Ids and times are the driver's to give: messages leave the run as drafts.
 
+pub mod open;
 mod reply;
 
 pub use reply::{Assembly, Reply};
 
 use crate::event::Reason;
-use crate::message::{Block, CallState, Finish, Message, ResultState, Role, ToolResult, ToolUse};
+use crate::message::{Block, Finish, Message, ResultState, Role, ToolResult, ToolUse};
 
 /// How often an answer without words is asked for again.
 const BLANK_ANSWERS: u32 = 2;
@@ -60,20 +62,46 @@ pub struct Run {
     iteration: u32,
     blanks: u32,
     stage: Stage,
+    /// What ends it behind the tools at hand: other calls stay open.
+    leaves: Option<Reason>,
     out: Vec<Message>,
 }
 
 #[derive(Debug)]
 enum Stage {
     Model,
-    Tools(Vec<(ToolUse, Option<ToolResult>)>),
+    Tools(Vec<(ToolUse, Option<Settled>)>),
     Done(Reason),
+}
+
+/// A tool call that the run waits for no longer.
+#[derive(Debug)]
+enum Settled {
+    Result(ToolResult),
+    /// Its result comes later, from outside.
+    Suspended,
 }
 
 impl Run {
     /// A run that asks the model at most `limit` times before it closes.
     pub fn new(limit: u32) -> Run {
-        Run { limit: limit.max(1), iteration: 0, blanks: 0, stage: Stage::Model, out: Vec::new() }
+        Run {
+            limit: limit.max(1),
+            iteration: 0,
+            blanks: 0,
+            stage: Stage::Model,
+            leaves: None,
+            out: Vec::new(),
+        }
+    }
+
+    /// A run that begins with tool calls of an earlier one. `leaves`: others of them stay open, and it ends for that
+    /// reason.
+    pub fn with_calls(limit: u32, calls: Vec<ToolUse>, leaves: Option<Reason>) -> Run {
+        let stage = Stage::Tools(calls.into_iter().map(|call| (call, None)).collect());
+        let mut run = Run { stage, leaves, ..Run::new(limit) };
+        run.settle(Stage::Model);
+        run
     }
 
     /// What to do next. Asking twice answers the same.
@@ -118,7 +146,7 @@ impl Run {
                 unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| why.as_str());
             let refused =
                 refusal.or(complaint).map(|why| ToolResult::new(&call, ResultState::Error, why));
-            (call, refused)
+            (call, refused.map(Settled::Result))
         });
         let results = results.collect();
         self.out.push(message);
@@ -132,9 +160,22 @@ impl Run {
             let place =
                 open.iter_mut().find(|(call, known)| call.id == result.id && known.is_none());
             if let Some((_, known)) = place {
-                *known = Some(result);
+                *known = Some(match result.state {
+                    ResultState::Suspended => Settled::Suspended,
+                    _ => Settled::Result(result),
+                });
             }
         }
+        self.settle(Stage::Model);
+    }
+
+    /// A person is asked first: no call that has no result runs now.
+    pub fn asked(&mut self) {
+        if let Stage::Tools(open) = &mut self.stage {
+            let unsettled = open.iter_mut().filter(|(_, settled)| settled.is_none());
+            unsettled.for_each(|(_, settled)| *settled = Some(Settled::Suspended));
+        }
+        self.leaves = Some(Reason::Asking);
         self.settle(Stage::Model);
     }
 
@@ -179,19 +220,23 @@ impl Run {
         if open.iter().any(|(_, result)| result.is_none()) {
             return;
         }
-        let results = std::mem::take(open).into_iter().filter_map(|(_, result)| result);
-        self.out.extend(
-            results.map(|result| Message::draft(Role::Tool, vec![Block::ToolResult(result)])),
-        );
-        self.stage = then;
+        let mut leaves = self.leaves.take();
+        for (_, settled) in std::mem::take(open) {
+            match settled {
+                Some(Settled::Result(result)) => self.out.push(result_message(result)),
+                _ => leaves = leaves.or(Some(Reason::Suspended)),
+            }
+        }
+        self.stage = leaves.map_or(then, Stage::Done);
     }
 
     fn close(&mut self, partial: Option<Message>, reason: Reason) {
         if let Stage::Tools(open) = &mut self.stage {
-            for (call, result) in open.iter_mut() {
-                result.get_or_insert_with(|| {
-                    ToolResult::new(call, ResultState::Interrupted, STOPPED_CALL)
-                });
+            for (call, settled) in open.iter_mut() {
+                if !matches!(settled, Some(Settled::Result(_))) {
+                    let result = ToolResult::new(call, ResultState::Interrupted, STOPPED_CALL);
+                    *settled = Some(Settled::Result(result));
+                }
             }
         }
         self.settle(Stage::Done(reason));
@@ -210,11 +255,7 @@ fn without_calls(mut message: Message) -> Message {
     message
 }
 
-/// Marks the calls of an answer as finished, once their results are in.
-pub fn finish_calls(message: &mut Message) {
-    for block in &mut message.content {
-        if let Block::ToolUse(call) = block {
-            call.state = CallState::Finished;
-        }
-    }
+/// The message that a result becomes.
+pub fn result_message(result: ToolResult) -> Message {
+    Message::draft(Role::Tool, vec![Block::ToolResult(result)])
 }

@@ -31,8 +31,19 @@ pub struct Assembly {
 
 #[derive(Debug)]
 enum Part {
-    Text { id: String, text: String, open: bool },
-    Thinking { id: String, text: String, signature: Option<String>, open: bool },
+    Text {
+        id: String,
+        text: String,
+        provider: Option<Value>,
+        open: bool,
+    },
+    Thinking {
+        id: String,
+        text: String,
+        signature: Option<String>,
+        provider: Option<Value>,
+        open: bool,
+    },
     Call(Call),
 }
 
@@ -60,6 +71,8 @@ impl Assembly {
             Delta::Text(delta) => self.text(delta, events),
             Delta::Thinking { text, signature } => self.thinking(text, signature, events),
             Delta::ToolCall { .. } => self.call(delta, events),
+            Delta::Provider(data) => self.keep(data, events),
+            Delta::End => self.close_all(events),
             Delta::Usage { input, output, cached } => {
                 let usage = &mut self.usage;
                 usage.input_tokens = input.unwrap_or(usage.input_tokens);
@@ -104,7 +117,8 @@ impl Assembly {
             self.close_all(events);
             let id = format!("{}.{}", self.message_id, self.parts.len());
             events.push(Event::TextStart { id: id.clone(), message_id: self.message_id.clone() });
-            self.parts.push(Part::Text { id, text: String::new(), open: true });
+            let (text, provider) = (String::new(), None);
+            self.parts.push(Part::Text { id, text, provider, open: true });
         }
         if let Some(Part::Text { id, text, .. }) =
             self.parts.last_mut().filter(|_| !delta.is_empty())
@@ -124,6 +138,7 @@ impl Assembly {
                 id,
                 text: String::new(),
                 signature: None,
+                provider: None,
                 open: true,
             });
         }
@@ -132,6 +147,32 @@ impl Assembly {
             *signature = proof.or(signature.take());
             if !delta.is_empty() {
                 events.push(Event::ThinkingDelta { id: id.clone(), delta });
+            }
+        }
+    }
+
+    /// Keeps what the provider wants back with the block at hand: members of an object stand beside the earlier ones,
+    /// and lists grow.
+    fn keep(&mut self, data: Value, events: &mut Vec<Event>) {
+        if !matches!(
+            self.parts.last(),
+            Some(Part::Text { open: true, .. } | Part::Thinking { open: true, .. })
+        ) {
+            self.text(String::new(), events);
+        }
+        let Some(Part::Text { provider, .. } | Part::Thinking { provider, .. }) =
+            self.parts.last_mut()
+        else {
+            return;
+        };
+        let Value::Object(data) = data else { return };
+        let kept = provider.get_or_insert_with(|| Value::Object(Map::new()));
+        for (name, value) in data {
+            match (kept.get_mut(&name), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => {
+                    kept.as_object_mut().map(|kept| kept.insert(name, value));
+                }
             }
         }
     }
@@ -229,15 +270,10 @@ impl Part {
         events: &mut Vec<Event>,
     ) -> Option<Block> {
         match self {
-            Part::Text { text, .. } => (!text.is_empty()).then(|| Block::text(text)),
-            Part::Thinking { text, signature, .. } => {
-                let thought = Block::Thinking {
-                    thinking: text,
-                    signature,
-                    provider: None,
-                    rest: Object::new(),
-                };
-                Some(thought)
+            Part::Text { text, provider, .. } => (!text.is_empty() || provider.is_some())
+                .then(|| Block::Text { text, provider, rest: Object::new() }),
+            Part::Thinking { text: thinking, signature, provider, .. } => {
+                Some(Block::Thinking { thinking, signature, provider, rest: Object::new() })
             }
             Part::Call(Call { id, name, arguments, provider, .. }) => {
                 let name = name?;
@@ -256,6 +292,8 @@ impl Part {
                     name,
                     input,
                     state,
+                    awaits: None,
+                    asked: None,
                     provider,
                     rest: Object::new(),
                 }))

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::event::Reason;
 use crate::json::{self, Fields, Misread, Object, Read};
-use crate::message::Message;
+use crate::message::{Block, CallState, Edits, Message, ToolUse};
+use crate::store::head::{self, Piece};
 
 /// Names an entry: `seq` orders, the id identifies, so two writers never share a key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,12 @@ impl Outcome {
         Outcome { reason: Some(json::to_value(&reason)), code: None, message: None, output: None }
     }
 
+    /// Whether it left tool calls open.
+    pub fn is_open(&self) -> bool {
+        let open = [Reason::Asking, Reason::Suspended];
+        open.iter().any(|reason| Some(json::to_value(reason)) == self.reason)
+    }
+
     /// The call failed.
     pub fn failed(code: &str, message: &str) -> Outcome {
         Outcome {
@@ -115,6 +122,94 @@ impl Outcome {
     }
 }
 
+/// A later fact about a tool call in an earlier message: the log is never rewritten.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Later {
+    /// The message.
+    pub message: String,
+    /// The tool call in it.
+    pub call: String,
+    /// How far the call is now.
+    pub state: CallState,
+    /// Why its result is to come from outside, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<String>,
+    /// What a person was asked about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Value>,
+    /// What it is given instead, if a person has changed that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
+}
+
+impl Later {
+    /// That a call has come so far; of which message is still to be said.
+    pub fn new(call: &str, state: CallState) -> Later {
+        Later {
+            message: String::new(),
+            call: call.to_owned(),
+            state,
+            awaits: None,
+            asked: None,
+            input: None,
+            rest: Object::new(),
+        }
+    }
+
+    /// What has become of the tool calls of some messages since.
+    pub fn since(then: &[Rc<Message>], now: &[Rc<Message>]) -> Vec<Later> {
+        let mut changes = Vec::new();
+        for (then, now) in then.iter().zip(now) {
+            let calls = then.tool_uses().zip(now.tool_uses());
+            for (then, call) in calls.filter(|(then, now)| then != now) {
+                let ToolUse { id, state, awaits, asked, input, .. } = call.clone();
+                let input = Some(input).filter(|input| *input != then.input);
+                let message = now.id.clone();
+                changes.push(Later { message, awaits, asked, input, ..Later::new(&id, state) });
+            }
+        }
+        changes
+    }
+
+    /// The call as it is from now on.
+    pub fn apply(&self, message: &mut Rc<Message>) {
+        for block in &mut Rc::make_mut(message).content {
+            if let Block::ToolUse(call) = block
+                && call.id == self.call
+            {
+                call.state = self.state;
+                call.awaits = self.awaits.clone();
+                call.asked = self.asked.clone();
+                if let Some(input) = &self.input {
+                    call.input = input.clone();
+                }
+            }
+        }
+    }
+
+    /// Makes it so in the latest messages first; `false` if its message is not among them.
+    pub fn apply_to(&self, messages: &mut [Rc<Message>]) -> bool {
+        let message = messages.iter_mut().rev().find(|message| message.id == self.message);
+        message.map(|message| self.apply(message)).is_some()
+    }
+
+    fn from_json(value: &Value) -> Read<Later> {
+        let fields = Fields::of(value)?;
+        Ok(Later {
+            message: fields.required("message", json::text)?,
+            call: fields.required("call", json::text)?,
+            state: fields.required("state", CallState::from_json)?,
+            awaits: fields.optional("awaits", json::text)?,
+            asked: fields.optional("asked", json::any)?,
+            input: fields.optional("input", json::any)?,
+            rest: fields.rest(&["message", "call", "state", "awaits", "asked", "input"]),
+        })
+    }
+}
+
 /// One entry of the log.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -131,10 +226,16 @@ pub struct Entry {
     pub messages: Vec<Rc<Message>>,
     /// Later facts about earlier messages.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Value>,
+    pub changes: Vec<Later>,
     /// How the call ended, in its last entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
+    /// The part of the view that a summary stands for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Piece>,
+    /// How messages of that part were shown.
+    #[serde(skip_serializing_if = "Edits::is_empty")]
+    pub edits: Edits,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
@@ -151,14 +252,17 @@ impl Entry {
             messages: Vec::new(),
             changes: Vec::new(),
             outcome: None,
+            replaced: Vec::new(),
+            edits: Edits::default(),
             rest: Object::new(),
         }
     }
 
     /// Reads a stored entry.
     pub fn from_json(value: &Value) -> Read<Entry> {
-        const KNOWN: &[&str] =
-            &["id", "parent", "kind", "callId", "messages", "changes", "outcome"];
+        const KNOWN: &[&str] = &[
+            "id", "parent", "kind", "callId", "messages", "changes", "outcome", "replaced", "edits",
+        ];
         let fields = Fields::of(value)?;
         Ok(Entry {
             id: fields.required("id", json::text)?,
@@ -166,8 +270,10 @@ impl Entry {
             kind: fields.required("kind", EntryKind::from_json)?,
             call_id: fields.or_default("callId", json::text)?,
             messages: fields.required("messages", messages)?,
-            changes: fields.or_default("changes", |value| json::list(value, json::any))?,
+            changes: fields.or_default("changes", |value| json::list(value, Later::from_json))?,
             outcome: fields.optional("outcome", Outcome::from_json)?,
+            replaced: fields.or_default("replaced", head::pieces)?,
+            edits: fields.or_default("edits", Edits::from_json)?,
             rest: fields.rest(KNOWN),
         })
     }

@@ -3,12 +3,15 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::message::{Message, Role};
 use crate::port::Batch;
+use crate::state::Facts;
 use crate::store::Sessions;
-use crate::store::entry::{Entry, EntryKind, Outcome};
+use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome};
 use crate::store::head::{Head, HeadRecord};
 use crate::store::records::Landing;
-use crate::store::session::{Session, Turn};
+use crate::store::resend::{in_order, takes_over};
+use crate::store::session::{Mint, Session, Turn};
 use crate::store::sessions::{ATTEMPTS, read_head, superseded};
 
 /// A turn that is stored.
@@ -22,52 +25,121 @@ pub struct Saved {
     pub overtaken: bool,
 }
 
+/// What to do with a turn that meets another's, saved meanwhile without our lock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Goes on top of it where that is allowed, beside it where it is not.
+    #[default]
+    Rebase,
+    /// Goes beside it.
+    Fail,
+    /// Goes in its place; the other stays in the log as a branch.
+    Overwrite,
+}
+
+/// Where a turn goes that met another's.
+enum Stand {
+    /// On top, with these facts.
+    OnTop(Box<Facts>),
+    /// In place of it.
+    Instead,
+    /// Beside it, and why.
+    Aside(&'static str),
+}
+
 impl Sessions {
-    /// Stores a turn, on top of whatever was stored meanwhile where that is allowed.
+    /// Stores a turn or a step, on top of whatever was stored meanwhile where that is allowed. If it cannot be stored the
+    /// session in hand is as it was, so that it can be tried again.
     pub async fn finish(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
-        let Some(base) = session.head.clone() else {
+        let revision = session.revision.clone();
+        let saved = self.finish_on(session, turn).await;
+        if saved.is_err() {
+            session.revision = revision;
+        }
+        saved
+    }
+
+    async fn finish_on(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
+        let Some(base) = session.stored_head().cloned() else {
             return Err(Error::new(ErrorKind::Internal, "a turn ended that was never accepted"));
         };
-        let accepted = session.revision.clone();
+        let known = session.revision.clone();
         let mut head = base.clone();
+        let mut turn = turn.clone();
+        let mut left = None;
         let mut overtaken = false;
         for _ in 0..ATTEMPTS {
-            // What we have not changed stays as the other side has left it.
-            let facts = if turn.facts == base.facts { &head.facts } else { &turn.facts };
-            let turn = &Turn { facts: facts.clone(), ..turn.clone() };
-            let change = self.records.change(|mint| session.ending(&head, turn, mint));
+            let close = |mint: Mint<'_>| session.closing(&head, &turn, left.as_ref(), mint);
+            let (change, path) = self.records.change(close);
             match self.records.commit(&change.batch).await? {
-                Landing::Conflict => overtaken = true,
+                Landing::Conflict => {}
                 landing => {
                     let bytes = written(&change.batch);
-                    session.take(change);
-                    session.bytes +=
-                        turn.messages.iter().map(|message| message.weight()).sum::<usize>();
+                    session.accepted =
+                        turn.outcome.is_none().then(|| change.batch.revision.clone());
+                    session.revision = Some(change.batch.revision);
+                    overtaken |= !session.closed(change.head, path, &turn);
+                    session.stored(&turn);
                     overtaken |= matches!(landing, Landing::Overtaken);
                     return Ok(Saved { version: session.version(), bytes, overtaken });
                 }
             }
-            let record = self.records.get(session.keys.head()).await?;
-            let live =
-                record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
-            let theirs = match live {
-                Some(HeadRecord::Live(theirs)) if theirs.epoch == base.epoch => *theirs,
-                _ => {
-                    return Err(superseded(
-                        &session.slot,
-                        "the session was deleted or replaced meanwhile",
-                    ));
+            let theirs = self.newer_head(session, &base).await?;
+            // Who has it open may have changed; what was said may not, or we do not have it all.
+            overtaken |= theirs.leaf != base.leaf || theirs.view != base.view;
+            // A save that seemed to fail may have arrived, and this is its second try.
+            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await? {
+                let version = session.version();
+                let is_last = theirs.leaf.as_ref() == Some(&own);
+                // A step of a resend is no leaf of the head.
+                let is_step = session.left.is_some() && turn.outcome.is_none();
+                let overtaken = !is_last && !is_step;
+                if overtaken {
+                    // The head in hand is not the one that was read: whoever writes next is to meet it.
+                    session.revision = known;
+                } else {
+                    session.accepted = session.revision.clone().filter(|_| turn.outcome.is_none());
+                    session.closed(theirs, path, &turn);
+                    session.stored(&turn);
                 }
-            };
-            session.revision = record.map(|record| record.revision);
-            if let Some(why) =
-                self.objection(session, &base, &theirs, turn, accepted.as_deref()).await?
-            {
-                return self.set_aside(session, &base, theirs, turn, why).await;
+                return Ok(Saved { version, bytes: 0, overtaken });
             }
-            head = theirs;
+            match self.stand(session, &base, &theirs, &turn).await? {
+                Stand::OnTop(facts) => {
+                    if theirs.view != base.view && session.left.is_none() {
+                        turn.keep_own_edits();
+                    }
+                    turn.facts = *facts;
+                    head = theirs;
+                }
+                Stand::Instead if session.left.is_some() => head = theirs,
+                Stand::Instead => {
+                    let mut card = theirs.card.clone();
+                    card.branches += 1;
+                    left = Some(theirs.clone());
+                    let Head { leaf, view, edits, anchor, facts, .. } = base.clone();
+                    head = Head { leaf, view, edits, anchor, card, facts, ..theirs };
+                }
+                Stand::Aside(why) => {
+                    return self.set_aside(session, &base, theirs, &turn, why).await;
+                }
+            }
         }
         Err(superseded(&session.slot, "the session changes faster than this turn can be saved"))
+    }
+
+    /// The head that somebody else has written, if it still is the session we know.
+    async fn newer_head(&self, session: &mut Session, base: &Head) -> Result<Head> {
+        let record = self.records.get(session.keys.head()).await?;
+        let live = record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
+        session.revision = record.map(|record| record.revision);
+        match live {
+            Some(HeadRecord::Live(theirs)) if theirs.epoch == base.epoch => {
+                theirs.check_format(&session.slot)?;
+                Ok(*theirs)
+            }
+            _ => Err(superseded(&session.slot, "the session was deleted or replaced meanwhile")),
+        }
     }
 
     /// Logs an accepted input whose call is gone. `false`: the session has moved on, and perhaps the input with it;
@@ -92,27 +164,77 @@ impl Sessions {
         Ok(entries.values().any(is_ours))
     }
 
-    /// Why our turn may not go on top of what the other side has written, if it may not.
+    /// Where our turn goes, now that the other side has written.
+    async fn stand(
+        &self,
+        session: &Session,
+        base: &Head,
+        theirs: &Head,
+        turn: &Turn,
+    ) -> Result<Stand> {
+        let overwrites = self.on_conflict == OnConflict::Overwrite;
+        let moved = theirs.leaf != base.leaf;
+        let resends = session.left.is_some();
+        // Whoever recovers a resend leaves the leaf where it is.
+        if (moved || resends) && !self.is_still_ours(session, turn).await? {
+            let why = "the input was taken up elsewhere, as that of a call that was cut off";
+            return Ok(Stand::Aside(why));
+        }
+        if moved && self.is_told(&session.slot, turn).await? {
+            return Ok(Stand::Aside("the end of a task was told elsewhere"));
+        }
+        if resends && !takes_over(turn) {
+            return Ok(Stand::OnTop(Box::new(turn.facts.clone())));
+        }
+        if moved && overwrites {
+            return Ok(Stand::Instead);
+        }
+        if moved && resends {
+            return Ok(Stand::Aside("the session moved on elsewhere while it was answered again"));
+        }
+        if moved && let Some(why) = self.objection(session, base, theirs, turn).await? {
+            return Ok(Stand::Aside(why));
+        }
+        Ok(match Facts::merged(&base.facts, &turn.facts, &theirs.facts) {
+            Some(facts) => Stand::OnTop(Box::new(facts)),
+            None if overwrites => Stand::OnTop(Box::new(turn.facts.clone())),
+            None => Stand::Aside("the same part of the session was changed elsewhere"),
+        })
+    }
+
+    /// The entry of this id, if the log has it, from where we began.
+    async fn logged(
+        &self,
+        session: &Session,
+        base: &Head,
+        theirs: &Head,
+        id: &str,
+    ) -> Result<Option<EntryRef>> {
+        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
+        Ok(entries.into_keys().find(|name| name.id == id))
+    }
+
+    /// Whether the accepted input waits as we wrote it.
+    async fn is_still_ours(&self, session: &Session, turn: &Turn) -> Result<bool> {
+        let ours = self.records.get(session.keys.input(&turn.input.call_id)).await?;
+        Ok(ours.is_some_and(|record| Some(&record.revision) == session.accepted.as_ref()))
+    }
+
+    /// Why our turn may not go on top of what the other side has said, if it may not.
     async fn objection(
         &self,
         session: &Session,
         base: &Head,
         theirs: &Head,
         turn: &Turn,
-        accepted: Option<&str>,
     ) -> Result<Option<&'static str>> {
-        let unchanged = theirs.leaf == base.leaf;
-        if turn.facts != base.facts && theirs.facts != base.facts {
-            return Ok(Some("the same part of the session was changed elsewhere"));
+        if self.on_conflict == OnConflict::Fail {
+            return Ok(Some("another turn was saved first"));
         }
-        if unchanged {
-            return Ok(None);
-        }
-        let ours = self.records.get(session.keys.input(&turn.input.call_id)).await?;
-        if ours.is_none_or(|record| Some(record.revision.as_str()) != accepted) {
-            return Ok(Some(
-                "the input was taken up elsewhere, as that of a call that was cut off",
-            ));
+        let leaves_open = turn.outcome.as_ref().is_some_and(Outcome::is_open);
+        let answers = !turn.changes.is_empty() || !turn.input.answers.is_empty();
+        if leaves_open || answers || base.card.asking || theirs.card.asking {
+            return Ok(Some("tool calls were open while the session moved on elsewhere"));
         }
         let Some(leaf) = &theirs.leaf else { return Ok(Some("the session was cleared elsewhere")) };
         let first = base.leaf.as_ref().map_or(0, |leaf| leaf.seq);
@@ -139,25 +261,27 @@ impl Sessions {
     ) -> Result<Saved> {
         let mut session = session.clone();
         let mut theirs = theirs;
-        // What was recovered elsewhere has its input and its `call/<callId>` in the log already.
-        let call_id = &turn.input.call_id;
-        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
-        let recovered = entries
-            .into_iter()
-            .find(|(_, entry)| entry.kind == EntryKind::Recovered && entry.call_id == *call_id);
         let mut turn = turn.clone();
-        turn.outcome = Outcome::failed(ErrorKind::Superseded.code(), why);
-        let parent = match recovered {
-            Some((name, entry)) => {
-                turn.messages.retain(|it| entry.messages.iter().all(|other| other.id != it.id));
-                turn.input.named = false;
-                Some(name)
+        turn.outcome = Some(Outcome::failed(ErrorKind::Superseded.code(), why));
+        turn.keep_own_edits();
+        let mut path = session.head.clone().unwrap_or_else(|| base.clone());
+        // What was recovered elsewhere has its input and its `call/<callId>` in the log already, also that of a call which
+        // had joined this one; neither is a step said again that arrived after all.
+        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
+        for (name, entry) in in_order(entries) {
+            let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
+            let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { continue };
+            input.named &= entry.kind != EntryKind::Recovered;
+            // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
+            if session.left.is_some() && entry.parent != path.leaf {
+                continue;
             }
-            None => base.leaf.clone(),
-        };
+            turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));
+            path.append(name, entry.messages.len());
+        }
         for _ in 0..ATTEMPTS {
-            let change =
-                self.records.change(|mint| session.branching(&theirs, parent.clone(), &turn, mint));
+            let (change, _) =
+                self.records.change(|mint| session.branching(&theirs, &path, &turn, mint));
             if !matches!(self.records.commit(&change.batch).await?, Landing::Conflict) {
                 let hint = "the turn is kept in the log as a branch of its own";
                 return Err(superseded(&session.slot, why).hint(hint));
@@ -171,6 +295,12 @@ impl Sessions {
         let hint = "the turn could not be kept; what was answered is in `partial`";
         Err(superseded(&session.slot, why).hint(hint))
     }
+}
+
+/// Whether two messages are one, or give results to the same tool call.
+fn says_the_same(one: &Message, other: &Message) -> bool {
+    let result = |message: &Message| message.tool_results().next().map(|it| it.id.clone());
+    one.id == other.id || (one.role == Role::Tool && result(one) == result(other))
 }
 
 fn written(batch: &Batch) -> usize {

@@ -3,10 +3,18 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
 use crate::json::{self, Fields, Misread, Object, Read};
+use crate::message::Edits;
 use crate::slot::Slot;
-use crate::state::{FORMAT, Facts};
+use crate::state::{FORMAT, Facts, Persistence};
 use crate::store::entry::EntryRef;
+use crate::store::lease::Open;
+
+/// How many entries of other branches a span may run past.
+const GAP: u64 = 32;
 
 /// A message's place: the entry it is in, and the number before which it stands there.
 pub type Place = (EntryRef, usize);
@@ -46,7 +54,8 @@ fn place(value: &Value) -> Read<Place> {
     }
 }
 
-fn pieces(value: &Value) -> Read<Vec<Piece>> {
+/// Reads the pieces of a view.
+pub(super) fn pieces(value: &Value) -> Read<Vec<Piece>> {
     json::list(value, Piece::from_json)
 }
 
@@ -57,18 +66,42 @@ pub struct Anchor {
     pub leaf: Option<EntryRef>,
     /// The view then.
     pub view: Vec<Piece>,
+    /// The messages that were asked then, where others of the user stand right behind them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// The facts then; absent if they are still the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
+    /// How messages of that view were shown; absent if the head still tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Edits>,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl Anchor {
+    /// What a resend goes back to from here on.
+    pub fn of(head: &Head) -> Anchor {
+        Anchor {
+            leaf: head.leaf.clone(),
+            view: head.view.clone(),
+            asked: Vec::new(),
+            facts: None,
+            edits: None,
+            rest: Object::new(),
+        }
+    }
+
     fn from_json(value: &Value) -> Read<Anchor> {
         let fields = Fields::of(value)?;
         Ok(Anchor {
             leaf: fields.optional("leaf", EntryRef::from_json)?,
             view: fields.or_default("view", pieces)?,
+            asked: fields.or_default("asked", json::texts)?,
             facts: fields.optional("facts", Facts::from_json)?,
+            edits: fields.optional("edits", Edits::from_json)?,
+            rest: fields.rest(&["leaf", "view", "asked", "facts", "edits"]),
         })
     }
 }
@@ -88,10 +121,18 @@ pub struct Card {
     pub updated: String,
     /// How many branches there are besides the current one.
     pub branches: u64,
+    /// Whether tool calls are open.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asking: bool,
+    /// Members we do not know.
+    #[serde(flatten)]
+    pub rest: Object,
 }
 
 impl Card {
     fn from_json(value: &Value) -> Read<Card> {
+        const KNOWN: &[&str] =
+            &["title", "line", "messages", "created", "updated", "branches", "asking"];
         let fields = Fields::of(value)?;
         Ok(Card {
             title: fields.or_default("title", json::text)?,
@@ -100,6 +141,8 @@ impl Card {
             created: fields.or_default("created", json::text)?,
             updated: fields.or_default("updated", json::text)?,
             branches: fields.or_default("branches", json::count)?,
+            asking: fields.or_default("asking", json::boolean)?,
+            rest: fields.rest(KNOWN),
         })
     }
 }
@@ -120,6 +163,9 @@ pub struct Head {
     pub facts: Facts,
     /// The context.
     pub view: Vec<Piece>,
+    /// Messages of the context that are shown otherwise than they were said.
+    #[serde(skip_serializing_if = "Edits::is_empty")]
+    pub edits: Edits,
     /// The last entry of the path.
     pub leaf: Option<EntryRef>,
     /// The number of the next entry.
@@ -131,6 +177,9 @@ pub struct Head {
     /// What a resend goes back to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Anchor>,
+    /// Who has it open, where machines share the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open: Option<Open>,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
@@ -144,7 +193,7 @@ fn is_default(facts: &Facts) -> bool {
 pub enum HeadRecord {
     /// A session.
     Live(Box<Head>),
-    /// A session that was deleted; only a call that has read this may replace it.
+    /// A session that was deleted, or is still being made; only a call that has read this may replace it.
     Tombstone,
 }
 
@@ -158,11 +207,13 @@ impl Head {
             user_id: slot.user().map(str::to_owned),
             facts: Facts::default(),
             view: Vec::new(),
+            edits: Edits::default(),
             leaf: None,
             next: 0,
             card: Card { created: at.to_owned(), updated: at.to_owned(), ..Card::default() },
             index: String::new(),
             anchor: None,
+            open: None,
             rest: Object::new(),
         }
     }
@@ -170,6 +221,11 @@ impl Head {
     /// What stands in place of a deleted session: epoch and time, no content.
     pub fn tombstone(epoch: &str, at: &str) -> Value {
         serde_json::json!({ "format": FORMAT, "epoch": epoch, "deleted": at })
+    }
+
+    /// Refuses to change a session that a newer version has written: what we do not know of it could be lost.
+    pub fn check_format(&self, slot: &Slot) -> Result<()> {
+        if self.format > FORMAT { Err(newer(slot)) } else { Ok(()) }
     }
 
     /// The format of a head record, whatever else it holds.
@@ -186,14 +242,16 @@ impl Head {
             "user_id",
             "facts",
             "view",
+            "edits",
             "leaf",
             "next",
             "card",
             "index",
             "anchor",
+            "open",
         ];
         let fields = Fields::of(value)?;
-        if fields.value("deleted").is_some() {
+        if fields.value("deleted").is_some() || fields.value("building").is_some() {
             return Ok(HeadRecord::Tombstone);
         }
         Ok(HeadRecord::Live(Box::new(Head {
@@ -203,11 +261,13 @@ impl Head {
             user_id: fields.optional("user_id", json::text)?,
             facts: fields.or_default("facts", Facts::from_json)?,
             view: fields.required("view", pieces)?,
+            edits: fields.or_default("edits", Edits::from_json)?,
             leaf: fields.optional("leaf", EntryRef::from_json)?,
             next: fields.required("next", json::count)?,
             card: fields.required("card", Card::from_json)?,
             index: fields.required("index", json::text)?,
             anchor: fields.optional("anchor", Anchor::from_json)?,
+            open: fields.optional("open", Open::from_json)?,
             rest: fields.rest(KNOWN),
         })))
     }
@@ -216,11 +276,59 @@ impl Head {
     pub fn append(&mut self, entry: EntryRef, n_messages: usize) {
         let end = (entry.clone(), n_messages);
         match self.view.last_mut() {
-            Some(Piece::Span { to, .. }) => *to = end,
+            // Whoever reads a span reads what lies between on other branches, too: a wide gap is worth a piece.
+            Some(Piece::Span { to, .. }) if entry.seq <= to.0.seq + GAP => *to = end,
             _ => self.view.push(Piece::Span { from: (entry.clone(), 0), to: end }),
         }
         self.next = entry.seq + 1;
         self.leaf = Some(entry);
         self.card.messages += n_messages as u64;
     }
+}
+
+impl Head {
+    /// Changes the facts; the anchor keeps those that it goes back to.
+    pub(super) fn change_facts(&mut self, facts: &Facts) {
+        if self.facts == *facts {
+            return;
+        }
+        let before = std::mem::replace(&mut self.facts, facts.clone());
+        if let Some(anchor) = &mut self.anchor {
+            anchor.facts.get_or_insert(before);
+        }
+    }
+
+    /// How messages are shown is about to change: the anchor keeps how they were.
+    pub(super) fn pin_edits(&mut self) {
+        if let Some(anchor) = &mut self.anchor {
+            anchor.edits.get_or_insert_with(|| self.edits.clone());
+        }
+    }
+
+    /// The head as it was before the last question, but for what a resend leaves as it is.
+    pub fn rewound(&self, rolls_back: Persistence) -> Option<Head> {
+        let anchor = self.anchor.clone()?;
+        let then = anchor.facts.as_ref().unwrap_or(&self.facts);
+        let facts = rolls_back.pick(then, &self.facts);
+        let then = Some(then.clone()).filter(|then| *then != facts);
+        let edits = anchor.edits.clone().unwrap_or_else(|| self.edits.clone());
+        let (leaf, view) = (anchor.leaf.clone(), anchor.view.clone());
+        let anchor = Some(Anchor { facts: then, edits: None, asked: Vec::new(), ..anchor });
+        Some(Head { leaf, view, edits, facts, anchor, ..self.clone() })
+    }
+
+    /// This session on another path of its log.
+    pub(super) fn on_path(&self, path: &Head) -> Head {
+        let Head { leaf, view, edits, facts, anchor, card, .. } = path.clone();
+        let Card { messages, line, asking, .. } = card;
+        let card = Card { messages, line, asking, ..self.card.clone() };
+        Head { leaf, view, edits, facts, anchor, card, ..self.clone() }
+    }
+}
+
+/// The session was written by a newer version.
+pub(super) fn newer(slot: &Slot) -> Error {
+    let message = format!("{slot} was written by a newer version of lockgate");
+    Error::new(ErrorKind::StateVersion, message)
+        .hint("update the package to change it; nothing was changed")
 }

@@ -1,5 +1,7 @@
 //! Ids out of chance, and the alphabet they share with keys.
 
+use sha2::{Digest, Sha256};
+
 use crate::port::Host;
 
 /// Digits of the extended hex alphabet of base 32, in lower case: their order is the order of the bytes.
@@ -13,14 +15,19 @@ pub fn mint(host: &dyn Host) -> String {
 }
 
 /// 65 bits of chance, as 13 digits: enough to tell two writers apart.
-pub(super) fn nonce(host: &dyn Host) -> String {
+pub fn nonce(host: &dyn Host) -> String {
     let mut id = mint(host);
     id.truncate(13);
     id
 }
 
+/// What tells these bytes from all others.
+pub fn digest(bytes: &[u8]) -> String {
+    base32(&Sha256::digest(bytes))
+}
+
 /// The bytes in base 32, without padding.
-pub(super) fn base32(bytes: &[u8]) -> String {
+fn base32(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 8 / 5 + 1);
     let (mut held, mut n_bits) = (0_u32, 0);
     for byte in bytes {

@@ -48,7 +48,7 @@ impl SessionInfo {
             updated_at: card.updated,
             created_at: card.created,
             running: false,
-            asking: false,
+            asking: card.asking,
             branches: card.branches,
         }
     }

@@ -9,15 +9,26 @@ use crate::future::Local;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
 
 /// Records in this process's memory. Bytes are copied in and out, so nobody can change what is kept.
-#[derive(Default)]
 pub struct MemoryStore {
     records: RefCell<BTreeMap<String, Record>>,
+    shared: Shared,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        MemoryStore::shared_by(Shared::Process)
+    }
 }
 
 impl MemoryStore {
     /// An empty one.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
+    }
+
+    /// An empty one for agents that are to behave as if others could write to it, too.
+    pub fn shared_by(shared: Shared) -> MemoryStore {
+        MemoryStore { records: RefCell::default(), shared }
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Record>) -> T) -> T {
@@ -27,7 +38,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { atomic: true, compare_and_set: true, shared: Shared::Process }
+        Capabilities::whole(self.shared)
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {

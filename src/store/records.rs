@@ -1,5 +1,6 @@
 //! Records of a store, with a deadline on every operation, and commits whose outcome is known.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -9,14 +10,14 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Either, Local, race};
 use crate::json;
-use crate::message::Message;
 use crate::port::{Batch, Committed, Host, Page, Record, Store};
 use crate::store::entry::{Entry, EntryRef};
 use crate::store::head::Place;
 use crate::store::id;
 use crate::store::key::SlotKeys;
+use crate::store::lease::Node;
 use crate::store::session::Mint;
-use crate::store::view::{self, Entries};
+use crate::store::view::{self, Entries, Stretch};
 
 /// Records asked for at a time.
 const PAGE: usize = 500;
@@ -26,6 +27,8 @@ pub(super) struct Records {
     pub(super) store: Rc<dyn Store>,
     pub(super) host: Rc<dyn Host>,
     pub(super) timeout_ms: u64,
+    /// Our name among the nodes that share the store; none where nobody does.
+    pub(super) node: Option<OnceCell<String>>,
 }
 
 /// What came of a commit.
@@ -87,6 +90,11 @@ impl Records {
         Ok(records.pop().flatten())
     }
 
+    /// The record under each key, in their order.
+    pub(super) async fn get_all(&self, keys: &[String]) -> Result<Vec<Option<Record>>> {
+        self.within("a read", self.store.get(keys)).await
+    }
+
     /// One page of a listing.
     pub(super) async fn list(&self, prefix: &str, page: Page) -> Result<Vec<(String, Record)>> {
         self.within("a listing", self.store.list(prefix, page)).await
@@ -104,13 +112,13 @@ impl Records {
         }
     }
 
-    /// The messages of a span; `None` if an entry is missing.
+    /// What a span holds; `None` if an entry is missing.
     pub(super) async fn span(
         &self,
         keys: &SlotKeys,
         from: &Place,
         to: &Place,
-    ) -> Result<Option<Vec<Rc<Message>>>> {
+    ) -> Result<Option<Stretch>> {
         let entries = self.entries(keys, from.0.seq, to.0.seq).await?;
         Ok(view::span(&entries, from, to))
     }
@@ -123,7 +131,7 @@ impl Records {
         while let Some(start) = after.take() {
             let page = Page {
                 after: Some(start),
-                limit: Some(PAGE.min((last - first + 8) as usize)),
+                limit: Some(PAGE.min((last.saturating_sub(first) + 8) as usize)),
                 keys_only: false,
             };
             let asked = page.limit;
@@ -134,7 +142,12 @@ impl Records {
                 let name = EntryRef::from_json(&name)
                     .map_err(|bad| bad.into_error(ErrorKind::StoreCorrupt, "a log key"))?;
                 after = (full && name.seq <= last).then_some(key);
-                entries.insert(name, read(&record, Entry::from_json, "an entry of the log")?);
+                let entry = read(&record, Entry::from_json, "").map_err(|error| {
+                    error
+                        .within(&format!("the entry {name} of the log cannot be read"))
+                        .hint("its bytes are kept; repairSession goes on without it")
+                })?;
+                entries.insert(name, entry);
             }
         }
         Ok(entries)
@@ -142,7 +155,19 @@ impl Records {
 
     /// The chance and the time for one change.
     pub(super) fn change<T>(&self, make: impl FnOnce(Mint<'_>) -> T) -> T {
-        make(Mint { word: &|| id::nonce(&*self.host), now_ms: self.host.now_ms() })
+        let word = || id::nonce(&*self.host);
+        self.as_node(|node| make(Mint { word: &word, now_ms: self.host.now_ms(), node }))
+    }
+
+    /// Who we are now, where machines share the store.
+    pub(super) fn as_node<T>(&self, act: impl FnOnce(Option<Node<'_>>) -> T) -> T {
+        let is_gone = |node: &str| self.host.is_gone(node);
+        // Named at the first use: no chance is asked for before the first call.
+        let name = || Some(self.host.node()).filter(|it| !it.is_empty());
+        let name = || name().unwrap_or_else(|| id::mint(&*self.host));
+        let named = self.node.as_ref().map(|cell| cell.get_or_init(name).as_str());
+        let now_ms = self.host.now_ms();
+        act(named.map(|name| Node { name, now_ms, is_gone: &is_gone }))
     }
 }
 

@@ -1,231 +1,248 @@
 //! What every store must do, as one list: a rule for each sentence of the contract.
+//!
+//! The list is `rules.json`, which JavaScript reads too (`src/npm/store-rules.ts`); this is what follows it in Rust.
+
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Local, join_all};
-use crate::port::{Batch, Committed, Page, Record, Store};
+use crate::json::{self, Fields, Misread, Read};
+use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
 
-/// One rule: a sentence that is true of a good store, and the proof.
+/// The largest value that a rule puts.
+const LARGEST: usize = 1_000_000;
+
+/// One rule: a sentence that is true of a good store, and the steps that prove it.
 pub struct Rule {
     /// The sentence.
-    pub name: &'static str,
-    /// Proves it on an empty store.
-    pub run: for<'a> fn(&'a dyn Store) -> Local<'a, Result<()>>,
+    pub name: String,
+    /// In which one point a store may be wrong so that this rule finds it.
+    pub broken: Vec<String>,
+    needs: Vec<String>,
+    steps: Vec<Value>,
 }
 
-macro_rules! rules {
-    ($($name:literal => $proof:ident),+ $(,)?) => {
-        /// Every rule.
-        pub const RULES: &[Rule] = &[$(Rule { name: $name, run: |store| Box::pin($proof(store)) }),+];
-    };
+/// Every rule.
+pub fn rules() -> Result<Vec<Rule>> {
+    let document = json::parse(include_bytes!("rules.json"), "the list of rules")?;
+    json::list(&document, rule)
+        .map_err(|misread| misread.into_error(ErrorKind::Internal, "the list of rules"))
 }
 
-rules! {
-    "what was put is read again, byte for byte" => reads_again,
-    "a key that was never put is absent" => absent,
-    "records come in the order of the keys asked for" => in_the_order_asked,
-    "every put carries the revision of its batch" => stamped,
-    "a list has the keys of the prefix, in key order" => lists,
-    "a list goes on after a key, up to its limit" => pages,
-    "a prefix is no pattern" => no_pattern,
-    "a commit that expects an absent key creates it once" => creates_once,
-    "a commit that expects another revision changes nothing" => conflicts,
-    "a commit that expects the revision there is goes through" => compares,
-    "a commit that expects a revision of an absent key changes nothing" => never_resurrects,
-    "of many commits that expect one revision exactly one goes through" => one_winner,
-    "removes come before puts" => removes_first,
-    "a prefix is removed with all below it and nothing beside it" => removes_prefixes,
-    "a batch without an expectation goes through" => unconditional,
-    "large values and empty ones are kept" => sizes,
+fn rule(value: &Value) -> Read<Rule> {
+    let fields = Fields::of(value)?;
+    Ok(Rule {
+        name: fields.required("rule", json::text)?,
+        broken: fields.required("broken", json::texts)?,
+        needs: fields.or_default("needs", json::texts)?,
+        steps: fields.required("steps", |steps| json::list(steps, |step| Ok(expanded(step))))?,
+    })
 }
 
-async fn reads_again(store: &dyn Store) -> Result<()> {
-    let bytes: Vec<u8> = (0..=255).collect();
-    put(store, "r1", &[("a/one", &bytes)]).await?;
-    expect(get(store, "a/one").await? == Some(record(&bytes, "r1")), "the bytes differ")
+impl Rule {
+    /// Why this rule says nothing about a store of these capabilities, if it does not.
+    pub fn skip(&self, capabilities: Capabilities, has_beside: bool) -> Option<String> {
+        let lacks = |need: &&String| match need.as_str() {
+            "atomic" => !capabilities.atomic,
+            "compareAndSet" => !capabilities.compare_and_set,
+            "shared" => capabilities.shared == Shared::Process || !has_beside,
+            _ => false,
+        };
+        self.needs.iter().find(lacks).map(|need| format!("needs {need}"))
+    }
+
+    /// Proves it on an empty store; `beside` is a second one over the same place.
+    pub async fn run(&self, store: &dyn Store, beside: Option<&dyn Store>) -> Result<()> {
+        for (index, step) in self.steps.iter().enumerate() {
+            let is_beside = step.get("beside").is_some();
+            let store = if is_beside { beside.unwrap_or(store) } else { store };
+            let done = take(step)
+                .map_err(|misread| misread.into_error(ErrorKind::Internal, "the list of rules"));
+            if let Some(complaint) = prove(done?, store).await? {
+                let message = format!("step {}: {complaint}", index + 1);
+                return Err(Error::new(ErrorKind::StoreCorrupt, message));
+            }
+        }
+        Ok(())
+    }
 }
 
-async fn absent(store: &dyn Store) -> Result<()> {
-    expect(get(store, "a/none").await?.is_none(), "there is a record")
+/// One step of a proof.
+enum Step {
+    Get { keys: Vec<String>, answers: Vec<Option<Record>> },
+    List { prefix: String, page: Page, answers: Listing },
+    Commit { batch: Batch, answer: Committed },
+    Together { batches: Vec<Batch>, one_wins: Option<String> },
 }
 
-async fn in_the_order_asked(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/one", b"1"), ("a/two", b"2")]).await?;
-    let keys = ["a/two", "a/none", "a/one", "a/two"].map(str::to_owned);
-    let found = store.get(&keys).await?;
-    let values: Vec<_> = found.iter().map(|it| it.as_ref().map(|it| it.value.as_slice())).collect();
-    expect(values == [Some(&b"2"[..]), None, Some(&b"1"[..]), Some(&b"2"[..])], "another order")
+/// What a list must have: whole records, or keys alone.
+enum Listing {
+    Records(Vec<(String, Record)>),
+    Keys { keys: Vec<String>, revisions: Option<Vec<String>> },
 }
 
-async fn stamped(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/one", b"1"), ("a/two", b"2")]).await?;
-    put(store, "r2", &[("a/two", b"3")]).await?;
-    let revisions = [get(store, "a/one").await?, get(store, "a/two").await?];
-    let revisions =
-        revisions.map(|record| record.map(|record| record.revision).unwrap_or_default());
-    expect(revisions == ["r1", "r2"], "other revisions")
+/// Takes the step, and says what is wrong with the answer.
+async fn prove(step: Step, store: &dyn Store) -> Result<Option<String>> {
+    match step {
+        Step::Get { keys, answers } => {
+            let found = store.get(&keys).await?;
+            Ok((found != answers).then(|| "get answered with other records".to_owned()))
+        }
+        Step::List { prefix, page, answers } => {
+            let found = store.list(&prefix, page).await?;
+            Ok((!answers.is(&found)).then(|| format!("list {prefix} has other records")))
+        }
+        Step::Commit { batch, answer } => {
+            let found = store.commit(&batch).await?;
+            Ok((found != answer).then(|| format!("commit answered {found:?}, not {answer:?}")))
+        }
+        Step::Together { batches, one_wins } => together(store, &batches, one_wins).await,
+    }
 }
 
-async fn lists(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/b", b"2"), ("a/a", b"1"), ("a/b/c", b"3"), ("ab", b"x"), ("b/a", b"y")])
-        .await?;
-    let listed = store.list("a/", Page::default()).await?;
-    let pairs: Vec<_> =
-        listed.iter().map(|(key, record)| (key.as_str(), record.value.as_slice())).collect();
-    expect(pairs == [("a/a", &b"1"[..]), ("a/b", &b"2"[..]), ("a/b/c", &b"3"[..])], "another list")
-}
-
-async fn pages(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/1", b""), ("a/2", b""), ("a/3", b""), ("a/4", b"")]).await?;
-    let page = |after: Option<&str>, limit| Page {
-        after: after.map(str::to_owned),
-        limit,
-        keys_only: false,
-    };
-    let first = names(store, "a/", page(None, Some(2))).await?;
-    let then = names(store, "a/", page(Some("a/2"), Some(9))).await?;
-    let between = names(store, "a/", page(Some("a/2x"), Some(1))).await?;
-    let before = names(store, "a/", page(Some("0"), Some(1))).await?;
-    let behind = names(store, "a/", page(Some("b"), None)).await?;
-    let all = [first, then, between, before, behind].map(|keys| keys.join(" "));
-    expect(all == ["a/1 a/2", "a/3 a/4", "a/3", "a/1", ""], "other pages")
-}
-
-async fn no_pattern(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("t.-2a/x", b"1"), ("t.a/x", b"2"), ("t.-5f/x", b"3")]).await?;
-    let found = names(store, "t.-2a/", Page::default()).await?;
-    expect(found == ["t.-2a/x"], "keys of somebody else")
-}
-
-async fn creates_once(store: &dyn Store) -> Result<()> {
-    let first = commit(store, "r1", Some(None)).await?;
-    let second = commit(store, "r2", Some(None)).await?;
-    expect(
-        (first, second) == (Committed::Done, Committed::Conflict),
-        "it was created twice, or never",
-    )?;
-    expect(revision(store).await? == Some("r1".into()), "the second has overwritten the first")
-}
-
-async fn conflicts(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("head", b"1"), ("kept", b"1")]).await?;
-    let batch = Batch {
-        expect: Some(("head".into(), Some("r0".into()))),
-        revision: "r2".into(),
-        remove: vec!["kept".into()],
-        remove_prefix: vec!["ke".into()],
-        put: vec![("head".into(), b"2".to_vec()), ("new".into(), b"2".to_vec())],
-    };
-    expect(store.commit(&batch).await? == Committed::Conflict, "it went through")?;
-    let left = names(store, "", Page::default()).await?;
-    expect(
-        left == ["head", "kept"] && revision(store).await? == Some("r1".into()),
-        "something changed",
-    )
-}
-
-async fn compares(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("head", b"1")]).await?;
-    expect(commit(store, "r2", Some(Some("r1"))).await? == Committed::Done, "it was refused")?;
-    expect(revision(store).await? == Some("r2".into()), "it was not applied")
-}
-
-async fn never_resurrects(store: &dyn Store) -> Result<()> {
-    expect(commit(store, "r2", Some(Some("r1"))).await? == Committed::Conflict, "it went through")?;
-    expect(revision(store).await?.is_none(), "the record is back")
-}
-
-async fn one_winner(store: &dyn Store) -> Result<()> {
-    put(store, "r0", &[("head", b"0")]).await?;
-    let revisions: Vec<String> = (1..=8).map(|n| format!("r{n}")).collect();
-    let writers = revisions.iter().map(|revision| {
-        Box::pin(commit(store, revision, Some(Some("r0")))) as Local<'_, Result<Committed>>
-    });
-    let outcomes: Vec<_> = join_all(writers.collect()).await.into_iter().collect::<Result<_>>()?;
-    let winners: Vec<_> =
-        outcomes.iter().zip(&revisions).filter(|(it, _)| **it == Committed::Done).collect();
-    expect(winners.len() == 1, "not exactly one went through")?;
-    let winner = winners.first().map(|(_, revision)| (*revision).clone());
-    expect(revision(store).await? == winner, "another than the winner is stored")
-}
-
-async fn removes_first(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/one", b"1"), ("a/two", b"2")]).await?;
-    let batch = Batch {
-        revision: "r2".into(),
-        remove: vec!["a/one".into(), "a/none".into()],
-        remove_prefix: vec!["a/".into()],
-        put: vec![("a/one".into(), b"3".to_vec())],
-        expect: None,
-    };
-    store.commit(&batch).await?;
-    expect(get(store, "a/one").await? == Some(record(b"3", "r2")), "the put was removed")?;
-    expect(get(store, "a/two").await?.is_none(), "the remove was not applied")
-}
-
-async fn removes_prefixes(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("a/b/1", b""), ("a/b/c/2", b""), ("a/b", b""), ("a/bb", b""), ("a", b"")])
-        .await?;
-    let batch =
-        Batch { revision: "r2".into(), remove_prefix: vec!["a/b/".into()], ..Batch::default() };
-    store.commit(&batch).await?;
-    expect(names(store, "", Page::default()).await? == ["a", "a/b", "a/bb"], "other keys are left")
-}
-
-async fn unconditional(store: &dyn Store) -> Result<()> {
-    put(store, "r1", &[("head", b"1")]).await?;
-    expect(commit(store, "r2", None).await? == Committed::Done, "it was refused")?;
-    expect(revision(store).await? == Some("r2".into()), "it was not applied")
-}
-
-async fn sizes(store: &dyn Store) -> Result<()> {
-    let large = vec![7; 100_000];
-    put(store, "r1", &[("a/large", &large), ("a/empty", b"")]).await?;
-    let kept = get(store, "a/large").await? == Some(record(&large, "r1"));
-    expect(kept && get(store, "a/empty").await? == Some(record(b"", "r1")), "a value was changed")
-}
-
-async fn put(store: &dyn Store, revision: &str, records: &[(&str, &[u8])]) -> Result<()> {
-    let put = records.iter().map(|(key, value)| ((*key).to_owned(), value.to_vec())).collect();
-    let batch = Batch { revision: revision.to_owned(), put, ..Batch::default() };
-    expect(
-        store.commit(&batch).await? == Committed::Done,
-        "a batch without expectation was refused",
-    )
-}
-
-/// Puts the head, if it is as expected.
-async fn commit(
+async fn together(
     store: &dyn Store,
-    revision: &str,
-    expected: Option<Option<&str>>,
-) -> Result<Committed> {
-    let batch = Batch {
-        expect: expected.map(|expected| ("head".to_owned(), expected.map(str::to_owned))),
-        revision: revision.to_owned(),
-        put: vec![("head".to_owned(), b"h".to_vec())],
-        ..Batch::default()
+    batches: &[Batch],
+    one_wins: Option<String>,
+) -> Result<Option<String>> {
+    let commits = batches.iter().map(|batch| store.commit(batch));
+    let commits: Vec<Local<'_, Result<Committed>>> = commits.collect();
+    let outcomes: Vec<_> = join_all(commits).await.into_iter().collect::<Result<_>>()?;
+    let through = outcomes.iter().zip(batches).filter(|(it, _)| **it == Committed::Done);
+    let winners: Vec<&Batch> = through.map(|(_, batch)| batch).collect();
+    let wanted = if one_wins.is_some() { 1 } else { batches.len() };
+    if winners.len() != wanted {
+        return Ok(Some(format!("{} went through, not {wanted}", winners.len())));
+    }
+    let Some(key) = one_wins else { return Ok(None) };
+    let found = store.get(&[key]).await?.pop().flatten().map(|record| record.revision);
+    let is_winner = found.as_ref() == winners.first().map(|batch| &batch.revision);
+    Ok((!is_winner).then(|| "another than the winner is stored".to_owned()))
+}
+
+impl Listing {
+    fn is(&self, found: &[(String, Record)]) -> bool {
+        match self {
+            Listing::Records(records) => found == records.as_slice(),
+            Listing::Keys { keys, revisions } => {
+                let same = found.iter().map(|(_, record)| &record.revision);
+                found.iter().map(|(key, _)| key).eq(keys)
+                    && revisions.as_ref().is_none_or(|revisions| same.eq(revisions))
+            }
+        }
+    }
+}
+
+fn take(step: &Value) -> Read<Step> {
+    let fields = Fields::of(step)?;
+    if let Some(batch) = fields.value("commit") {
+        let is_conflict = fields.value("answers").is_some();
+        let answer = if is_conflict { Committed::Conflict } else { Committed::Done };
+        return Ok(Step::Commit { batch: batch_of(batch)?, answer });
+    }
+    if let Some(batches) = fields.value("together") {
+        let one_wins = fields.optional("oneWins", json::text)?;
+        return Ok(Step::Together { batches: json::list(batches, batch_of)?, one_wins });
+    }
+    if let Some(keys) = fields.value("get") {
+        let answers = fields.required("answers", |answers| json::list(answers, record_of))?;
+        return Ok(Step::Get { keys: json::list(keys, key_of)?, answers });
+    }
+    let page = Page {
+        after: fields.optional("after", json::text)?,
+        limit: fields.optional("limit", json::count)?.map(|limit| limit as usize),
+        keys_only: fields.or_default("keysOnly", json::boolean)?,
     };
-    store.commit(&batch).await
+    let answers = match fields.value("answers") {
+        Some(records) => Listing::Records(json::list(records, listed_of)?),
+        None => Listing::Keys {
+            keys: fields.required("keys", json::texts)?,
+            revisions: fields.optional("revisions", json::texts)?,
+        },
+    };
+    Ok(Step::List { prefix: fields.required("list", json::text)?, page, answers })
 }
 
-async fn get(store: &dyn Store, key: &str) -> Result<Option<Record>> {
-    Ok(store.get(&[key.to_owned()]).await?.pop().flatten())
+fn batch_of(value: &Value) -> Read<Batch> {
+    let fields = Fields::of(value)?;
+    let keys = |value: &Value| json::list(value, key_of);
+    Ok(Batch {
+        expect: fields.optional("expect", |expect| {
+            Ok((key_of(item(expect, 0))?, item(expect, 1).as_str().map(str::to_owned)))
+        })?,
+        revision: fields.required("revision", json::text)?,
+        remove: fields.or_default("remove", keys)?,
+        remove_prefix: fields.or_default("removePrefix", keys)?,
+        put: fields.or_default("put", |puts| {
+            json::list(puts, |put| Ok((key_of(item(put, 0))?, bytes_of(item(put, 1))?)))
+        })?,
+    })
 }
 
-async fn revision(store: &dyn Store) -> Result<Option<String>> {
-    Ok(get(store, "head").await?.map(|record| record.revision))
+fn record_of(value: &Value) -> Read<Option<Record>> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(Record { value: bytes_of(item(value, 0))?, revision: json::text(item(value, 1))? }))
 }
 
-async fn names(store: &dyn Store, prefix: &str, page: Page) -> Result<Vec<String>> {
-    Ok(store.list(prefix, page).await?.into_iter().map(|(key, _)| key).collect())
+fn listed_of(value: &Value) -> Read<(String, Record)> {
+    let record = Record { value: bytes_of(item(value, 1))?, revision: json::text(item(value, 2))? };
+    Ok((key_of(item(value, 0))?, record))
 }
 
-fn record(value: &[u8], revision: &str) -> Record {
-    Record { value: value.to_vec(), revision: revision.to_owned() }
+fn key_of(value: &Value) -> Read<String> {
+    String::from_utf8(bytes_of(value)?).map_err(|_| Misread::new("a key"))
 }
 
-fn expect(holds: bool, complaint: &str) -> Result<()> {
-    if holds { Ok(()) } else { Err(Error::new(ErrorKind::StoreCorrupt, complaint)) }
+/// The bytes that are written as text, as `{ repeat, times, then }`, or as every byte there is.
+fn bytes_of(value: &Value) -> Read<Vec<u8>> {
+    if let Some(text) = value.as_str() {
+        return Ok(text.as_bytes().to_vec());
+    }
+    let fields = Fields::of(value)?;
+    if fields.value("bytes").is_some() {
+        return Ok((0..=255).collect());
+    }
+    let unit = fields.required("repeat", json::text)?;
+    let most = LARGEST / unit.len().max(1);
+    let times = fields.value("times").and_then(Value::as_u64).map_or(most, |it| it as usize);
+    Ok([unit.repeat(times), fields.or_default("then", json::text)?].concat().into_bytes())
+}
+
+fn item(value: &Value, index: usize) -> &Value {
+    value.get(index).unwrap_or(&Value::Null)
+}
+
+/// The value with every `{ many, of }` in its lists written out, `#` being the number.
+fn expanded(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().flat_map(written_out).collect(),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, it)| (name.clone(), expanded(it))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+fn written_out(item: &Value) -> Vec<Value> {
+    match (item.get("many").and_then(Value::as_u64), item.get("of")) {
+        (Some(many), Some(of)) => (0..many).map(|n| numbered(of, &format!("{n:04}"))).collect(),
+        _ => vec![expanded(item)],
+    }
+}
+
+fn numbered(value: &Value, number: &str) -> Value {
+    match value {
+        Value::String(text) => Value::String(text.replace('#', number)),
+        Value::Array(items) => items.iter().map(|item| numbered(item, number)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, member)| (name.clone(), numbered(member, number)))
+            .collect::<json::Object>()
+            .into(),
+        other => other.clone(),
+    }
 }

@@ -2,19 +2,21 @@
 
 use std::rc::Rc;
 
-use serde::Serialize;
-use serde_json::Value;
-use sha2::{Digest, Sha256};
-
-use crate::json::{self, Fields, Object, Read};
-use crate::message::{Message, rfc3339};
+use crate::error::Result;
+use crate::json;
+use crate::message::{Edits, Message, rfc3339};
 use crate::port::{Batch, Lineage};
 use crate::slot::Slot;
 use crate::state::{AgentState, Facts};
-use crate::store::entry::{Entry, EntryKind, EntryRef, Outcome, messages};
+use crate::store::entry::{Entry, EntryKind, EntryRef, Later};
 use crate::store::head::{Anchor, Head, Piece};
-use crate::store::id;
+use crate::store::input::Input;
 use crate::store::key::SlotKeys;
+use crate::store::lease::{Node, Open};
+use crate::store::resend::note_asked;
+use crate::store::search::terms::BUCKETS;
+use crate::store::task::is_child;
+pub use crate::store::turn::{Alteration, Context, Reshaping, Summary, Turn};
 
 /// How long a title or a last line may be, in characters.
 const LINE: usize = 80;
@@ -30,107 +32,20 @@ pub struct Session {
     pub head: Option<Head>,
     /// The revision of the head record or of the tombstone, if there is one.
     pub revision: Option<String>,
-    /// What the model is shown.
-    pub context: Vec<Rc<Message>>,
+    /// The revision that our accepted input was last written with.
+    pub accepted: Option<String>,
+    /// What the model is shown. Tools and hooks that look at it share it; it is copied only if it then changes.
+    pub context: Rc<Vec<Rc<Message>>>,
     /// About how much memory its messages take.
     pub bytes: usize,
     /// What of the context somebody outside may already have.
     pub lineage: Rc<Lineage>,
     /// What a session that is not stored begins with.
     pub template: Rc<Facts>,
-}
-
-/// An accepted input, as it is stored until its call has ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Input {
-    /// The call.
-    pub call_id: String,
-    /// Whether its caller named the call, so that its outcome must be found again.
-    pub named: bool,
-    /// What was said; nothing, if it is in the log since an earlier try.
-    pub messages: Vec<Rc<Message>>,
-    /// What was said in that earlier try, as [`digest`](Input::digest) tells it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub asked: Option<String>,
-    /// Members we do not know.
-    #[serde(flatten)]
-    pub rest: Object,
-}
-
-impl Input {
-    /// The same call on an input that the log has already.
-    pub fn again(&self) -> Input {
-        Input { messages: Vec::new(), asked: Some(self.digest()), ..self.clone() }
-    }
-
-    /// Tells what was said from all else.
-    pub fn digest(&self) -> String {
-        let said: Vec<_> = self.messages.iter().map(|message| &message.content).collect();
-        id::base32(&Sha256::digest(json::to_bytes(&said)))
-    }
-
-    /// Reads a stored input.
-    pub fn from_json(value: &Value) -> Read<Input> {
-        let fields = Fields::of(value)?;
-        Ok(Input {
-            call_id: fields.required("callId", json::text)?,
-            named: fields.or_default("named", json::boolean)?,
-            messages: fields.required("messages", messages)?,
-            asked: fields.optional("asked", json::text)?,
-            rest: fields.rest(&["callId", "named", "messages", "asked"]),
-        })
-    }
-}
-
-/// What a call leaves behind.
-#[derive(Clone, Debug)]
-pub struct Turn {
-    /// The id of its entry.
-    pub id: String,
-    /// What it is about.
-    pub kind: EntryKind,
-    /// The accepted input that it takes out of the waiting.
-    pub input: Input,
-    /// Everything said in it, the input included.
-    pub messages: Vec<Rc<Message>>,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// The AgentState fields after it.
-    pub facts: Facts,
-}
-
-/// A change of a session by hand.
-#[derive(Clone, Debug, Default)]
-pub struct Alteration {
-    /// What becomes of the context.
-    pub context: Context,
-    /// The AgentState fields after it, if they change.
-    pub facts: Option<Facts>,
-    /// What the session is called after it, if that changes.
-    pub title: Option<String>,
-}
-
-/// What a change by hand does to the context.
-#[derive(Clone, Debug, Default)]
-pub enum Context {
-    /// Nothing.
-    #[default]
-    Kept,
-    /// These messages follow.
-    Grown(Vec<Rc<Message>>),
-    /// These messages are all of it, but for the first few, which only go into the log. What was there stays in it.
-    Replaced(Vec<Rc<Message>>, usize),
-}
-
-impl Context {
-    /// What is said anew.
-    fn messages(&self) -> Option<&[Rc<Message>]> {
-        match self {
-            Context::Kept => None,
-            Context::Grown(messages) | Context::Replaced(messages, _) => Some(messages),
-        }
-    }
+    /// How the context differs from the stored view.
+    pub reshaping: Reshaping,
+    /// The stored head, while a resend builds another path in its place: then `head` is on that path.
+    pub left: Option<Head>,
 }
 
 /// What a batch would make of a session, to be taken over once it is committed.
@@ -154,11 +69,19 @@ impl Session {
             keys,
             head: None,
             revision,
-            context: Vec::new(),
+            accepted: None,
+            context: Rc::default(),
             bytes: 0,
             lineage: Rc::default(),
             template,
+            reshaping: Reshaping::default(),
+            left: None,
         }
+    }
+
+    /// The head that the store has.
+    pub fn stored_head(&self) -> Option<&Head> {
+        self.left.as_ref().or(self.head.as_ref())
     }
 
     /// The commits that made it.
@@ -171,6 +94,29 @@ impl Session {
         self.head.as_ref().map_or_else(|| (*self.template).clone(), |head| head.facts.clone())
     }
 
+    /// The context, to be changed.
+    pub fn context_mut(&mut self) -> &mut Vec<Rc<Message>> {
+        Rc::make_mut(&mut self.context)
+    }
+
+    /// Refuses to change it if a newer version has written it.
+    pub fn check_format(&self) -> Result<()> {
+        self.head.as_ref().map_or(Ok(()), |head| head.check_format(&self.slot))
+    }
+
+    /// Makes later facts true of the messages in hand.
+    pub fn amend(&mut self, changes: &[Later]) {
+        for later in changes {
+            let place = self.context.iter().rposition(|message| message.id == later.message);
+            if let Some(index) = place
+                && let Some(message) = self.context_mut().get_mut(index)
+            {
+                later.apply(message);
+                self.lineage.changed(index);
+            }
+        }
+    }
+
     /// The session as callers see it.
     pub fn state(&self) -> AgentState {
         let Some(head) = &self.head else {
@@ -180,7 +126,8 @@ impl Session {
             format: head.format,
             version: self.version(),
             revision: self.revision.clone().unwrap_or_default(),
-            context: self.context.clone(),
+            context: self.context.to_vec(),
+            summary: self.summary(),
             facts: head.facts.clone(),
             ..AgentState::fresh(&self.slot)
         }
@@ -191,9 +138,13 @@ impl Session {
     /// A new turn takes the anchor here, where the head still is what it was before the question.
     pub fn accepting(&self, input: &Input, mint: Mint<'_>) -> Change {
         let mut head = self.head_or_fresh(mint);
-        head.anchor =
-            Some(Anchor { leaf: head.leaf.clone(), view: head.view.clone(), facts: None });
-        let mut batch = self.batch(&head, mint);
+        if !input.messages.is_empty() && self.accepted.is_none() && !input.resends {
+            head.anchor = Some(Anchor::of(&head));
+        }
+        if let Some(node) = mint.node.filter(|_| self.accepted.is_none()) {
+            head.open = Some(Open::taken(head.open.as_ref(), &input.call_id, &node));
+        }
+        let mut batch = self.making(&head, mint);
         batch.put.push((self.keys.input(&input.call_id), json::to_bytes(input)));
         if self.head.is_none() {
             head.card.title =
@@ -204,45 +155,26 @@ impl Session {
         Change { batch, head }
     }
 
-    /// Ending a turn on top of this session: entry, head and index in one batch.
+    /// Ending a turn, or a step of it, on top of this session: entry, head and index in one batch.
     pub fn ending(&self, head: &Head, turn: &Turn, mint: Mint<'_>) -> Change {
         let mut head = head.clone();
-        let entry = EntryRef { seq: head.next, id: turn.id.clone() };
         let mut batch = self.batch(&head, mint);
+        self.reshape(&mut head, &mut batch, (&turn.reshaping, &turn.messages));
+        let entry = EntryRef { seq: head.next, id: turn.id.clone() };
         self.put_entry(&mut batch, &entry, head.leaf.clone(), turn);
-        if head.facts != turn.facts
-            && let Some(anchor) = head.anchor.as_mut().filter(|anchor| anchor.facts.is_none())
-        {
-            anchor.facts = Some(head.facts.clone());
-        }
+        self.mark_told(&mut batch, &turn.heard);
         head.append(entry, turn.messages.len());
-        head.facts = turn.facts.clone();
-        let last = turn
-            .messages
-            .iter()
-            .rev()
-            .map(|message| line(&message.text()))
-            .find(|text| !text.is_empty());
-        head.card.line = last.unwrap_or(head.card.line);
-        self.put_index(&mut head, &mut batch, mint);
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
-        Change { batch, head }
-    }
-
-    /// Keeping a turn that may not join the path: it stays in the log, hanging where it began.
-    pub fn branching(
-        &self,
-        head: &Head,
-        parent: Option<EntryRef>,
-        turn: &Turn,
-        mint: Mint<'_>,
-    ) -> Change {
-        let mut head = head.clone();
-        let entry = EntryRef { seq: head.next, id: turn.id.clone() };
-        let mut batch = self.batch(&head, mint);
-        self.put_entry(&mut batch, &entry, parent, turn);
-        head.next += 1;
-        head.card.branches += 1;
+        note_asked(&mut head, turn);
+        head.change_facts(&turn.facts);
+        if let Some(anchor) = head.anchor.as_ref().filter(|_| turn.is_forgotten) {
+            head.view = anchor.view.clone();
+        }
+        head.card.line = last_line(&turn.messages).unwrap_or(head.card.line);
+        if let Some(outcome) = &turn.outcome {
+            head.card.asking = outcome.is_open();
+            close(&mut head, turn, mint);
+            self.put_index(&mut head, &mut batch, mint);
+        }
         batch.put.push((self.keys.head(), json::to_bytes(&head)));
         Change { batch, head }
     }
@@ -250,7 +182,7 @@ impl Session {
     /// Changing by hand: what is said goes into an entry of its own, so that other writers see that the leaf has moved.
     pub fn altering(&self, alteration: &Alteration, entry_id: String, mint: Mint<'_>) -> Change {
         let mut head = self.head_or_fresh(mint);
-        let mut batch = self.batch(&head, mint);
+        let mut batch = self.making(&head, mint);
         let entry = EntryRef { seq: head.next, id: entry_id };
         if let Some(messages) = alteration.context.messages() {
             let record =
@@ -263,6 +195,10 @@ impl Session {
             };
             head.append(entry.clone(), messages.len());
             if let Some((start, view)) = shown {
+                // What is put is shown as it is put.
+                if matches!(alteration.context, Context::Replaced(..)) {
+                    head.edits = Edits::default();
+                }
                 head.view = view;
                 if start < messages.len() {
                     head.view.push(Piece::Span { from: (entry, start), to: end });
@@ -270,7 +206,10 @@ impl Session {
                 head.anchor = None;
             }
         }
-        head.facts = alteration.facts.clone().unwrap_or(head.facts);
+        if let Some(facts) = &alteration.facts {
+            head.change_facts(facts);
+        }
+        head.open = mint.node.and_then(|node| head.open.as_ref()?.passed_on(&node));
         let first = alteration.context.messages().and_then(<[_]>::first);
         let begun =
             first.filter(|_| head.card.title.is_empty()).map(|message| line(&message.text()));
@@ -278,6 +217,22 @@ impl Session {
         self.put_index(&mut head, &mut batch, mint);
         batch.put.push((self.keys.head(), json::to_bytes(&head)));
         Change { batch, head }
+    }
+
+    /// Changing who has it open, and nothing else.
+    pub fn opening(&self, head: &Head, open: Open, mint: Mint<'_>) -> Change {
+        let head = Head { open: Some(open), ..head.clone() };
+        let mut batch = self.batch(&head, mint);
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        Change { batch, head }
+    }
+
+    /// Putting a head in place of one that cannot be read.
+    pub fn restoring(&self, mut head: Head, mint: Mint<'_>) -> Batch {
+        let mut batch = self.batch(&head, mint);
+        self.put_index(&mut head, &mut batch, mint);
+        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        batch
     }
 
     /// The head of a session that is not there.
@@ -289,21 +244,32 @@ impl Session {
     pub fn deleting(&self, head: &Head, mint: Mint<'_>) -> Batch {
         let mut batch = self.batch(head, mint);
         batch.remove.extend(self.head.iter().map(|head| head.index.clone()));
-        batch.remove_prefix.push(self.keys.all());
+        batch.remove_prefix.extend([self.keys.all(), self.keys.tasks()]);
+        batch.remove_prefix.extend((0..BUCKETS).map(|bucket| self.keys.segments(bucket)));
         batch
             .put
             .push((self.keys.head(), json::to_bytes(&Head::tombstone(&head.epoch, &mint.at()))));
         batch
     }
 
+    /// A batch that may make the session. One that was never finished, such as a fork whose process died, has left
+    /// entries behind.
+    pub(super) fn making(&self, head: &Head, mint: Mint<'_>) -> Batch {
+        let mut batch = self.batch(head, mint);
+        if self.head.is_none() && self.revision.is_some() {
+            batch.remove_prefix.push(self.keys.log());
+        }
+        batch
+    }
+
     fn head_or_fresh(&self, mint: Mint<'_>) -> Head {
         let fresh =
             || Head { facts: self.facts(), ..Head::fresh(&self.slot, mint.epoch(), &mint.at()) };
-        self.head.clone().unwrap_or_else(fresh)
+        self.stored_head().cloned().unwrap_or_else(fresh)
     }
 
     /// A batch that expects the head as it was read.
-    fn batch(&self, head: &Head, mint: Mint<'_>) -> Batch {
+    pub(super) fn batch(&self, head: &Head, mint: Mint<'_>) -> Batch {
         let counter = self.revision.as_deref().map_or(0, counter) + 1;
         Batch {
             expect: Some((self.keys.head(), self.revision.clone())),
@@ -312,37 +278,53 @@ impl Session {
         }
     }
 
-    fn put_entry(&self, batch: &mut Batch, name: &EntryRef, parent: Option<EntryRef>, turn: &Turn) {
-        let call_id = turn.input.call_id.clone();
-        if turn.input.named {
-            let mut record = serde_json::json!({ "entry": name });
-            if let (Some(asked), Some(record)) = (&turn.input.asked, record.as_object_mut()) {
-                record.insert("asked".to_owned(), asked.as_str().into());
+    pub(super) fn put_entry(
+        &self,
+        batch: &mut Batch,
+        name: &EntryRef,
+        parent: Option<EntryRef>,
+        turn: &Turn,
+    ) {
+        for input in turn.joined.iter().chain([&turn.input]) {
+            let key = self.keys.input(&input.call_id);
+            if turn.outcome.is_none() {
+                // The log has what was said; the record stays, so that a call that dies is found.
+                batch.put.push((key, json::to_bytes(&input.again())));
+                continue;
             }
-            batch.put.push((self.keys.call(&call_id), json::to_bytes(&record)));
+            if input.named {
+                let mut record = serde_json::json!({ "entry": name });
+                if let (Some(asked), Some(record)) = (&input.asked, record.as_object_mut()) {
+                    record.insert("asked".to_owned(), asked.as_str().into());
+                }
+                batch.put.push((self.keys.call(&input.call_id), json::to_bytes(&record)));
+            }
+            batch.remove.push(key);
         }
-        batch.remove.push(self.keys.input(&call_id));
         let entry = Entry {
             id: name.id.clone(),
             parent,
             kind: turn.kind,
-            call_id,
+            call_id: turn.input.call_id.clone(),
             messages: turn.messages.clone(),
-            changes: Vec::new(),
-            outcome: Some(turn.outcome.clone()),
-            rest: Object::new(),
+            changes: turn.changes.clone(),
+            outcome: turn.outcome.clone(),
+            ..Entry::put(name, None)
         };
         batch.put.insert(0, (self.keys.entry(name), json::to_bytes(&entry)));
     }
 
-    fn put_index(&self, head: &mut Head, batch: &mut Batch, mint: Mint<'_>) {
+    pub(super) fn put_index(&self, head: &mut Head, batch: &mut Batch, mint: Mint<'_>) {
         if !head.index.is_empty() {
             batch.remove.push(head.index.clone());
         }
         head.card.updated = mint.at();
+        if is_child(&head.session_id) {
+            return;
+        }
         head.index = self.keys.index(mint.now_ms);
         let card = &head.card;
-        let info = serde_json::json!({
+        let mut info = serde_json::json!({
             "sessionId": head.session_id,
             "userId": head.user_id,
             "title": card.title,
@@ -352,6 +334,9 @@ impl Session {
             "createdAt": card.created,
             "branches": card.branches,
         });
+        if let Some(info) = info.as_object_mut().filter(|_| card.asking) {
+            info.insert("asking".to_owned(), true.into());
+        }
         batch.put.push((head.index.clone(), json::to_bytes(&info)));
     }
 }
@@ -363,6 +348,8 @@ pub struct Mint<'a> {
     pub word: &'a dyn Fn() -> String,
     /// Milliseconds since 1970.
     pub now_ms: f64,
+    /// Who we are, where machines share the store.
+    pub node: Option<Node<'a>>,
 }
 
 impl Mint<'_> {
@@ -379,13 +366,27 @@ impl Mint<'_> {
     }
 }
 
+/// Ends the lease of a turn's own call; what was recovered leaves that to whoever recovers it.
+pub(super) fn close(head: &mut Head, turn: &Turn, mint: Mint<'_>) {
+    let is_own = |open: &Open| open.call_id == turn.input.call_id;
+    if turn.kind != EntryKind::Recovered && head.open.as_ref().is_some_and(is_own) {
+        head.open = mint.node.and_then(|node| head.open.as_ref()?.passed_on(&node));
+    }
+}
+
 /// The counter in a revision, `<epoch>.<counter>.<nonce>`.
-fn counter(revision: &str) -> u64 {
+pub(super) fn counter(revision: &str) -> u64 {
     revision.split('.').nth(1).and_then(|counter| counter.parse().ok()).unwrap_or(0)
 }
 
+/// The last thing that messages say, as a line.
+pub(super) fn last_line(messages: &[Rc<Message>]) -> Option<String> {
+    let lines = messages.iter().rev().map(|message| line(&message.text()));
+    lines.into_iter().find(|text| !text.is_empty())
+}
+
 /// The first line of a text that is not blank, cut to a title's length.
-fn line(text: &str) -> String {
+pub(super) fn line(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match first.char_indices().nth(LINE) {
         Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),

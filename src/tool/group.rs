@@ -9,7 +9,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
 use crate::message::Block;
-use crate::port::{Tool, ToolRun, ToolSpec};
+use crate::port::{Effect, Tool, ToolRun, ToolSpec};
 
 /// Some tools that go on and off together.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,19 +49,16 @@ impl ResetTools {
         let lines: Vec<_> =
             of_model.map(|group| format!("- {}: {}", group.name, group.description)).collect();
         let what = "Chooses which groups of tools are on. The list is the whole set: groups that are not in it go off.";
-        let spec = ToolSpec {
-            name: "reset_equipped_tools".to_owned(),
-            description: format!("{what}\n{}", lines.join("\n")),
-            input_schema: json!({
-                "type": "object",
-                "properties": {
-                    "to_activate": { "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true },
-                },
-                "required": ["to_activate"],
-            }),
-            parallel: false,
-            timeout_ms: None,
-        };
+        let description = format!("{what}\n{}", lines.join("\n"));
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "to_activate": { "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true },
+            },
+            "required": ["to_activate"],
+        });
+        let spec = ToolSpec::new("reset_equipped_tools", description, schema);
+        let spec = ToolSpec { parallel: false, effect: Effect::Notes, ..spec };
         ResetTools { spec: Rc::new(spec), groups }
     }
 

@@ -1,7 +1,16 @@
 //! The tools of an agent, in the order they were given: prompt caches depend on it.
 
+pub mod front_matter;
 pub mod group;
+pub mod memory_tools;
+pub mod notebook;
+pub mod plan;
 pub mod schema;
+pub mod session_tools;
+pub mod skill;
+pub mod subagents;
+pub mod todo;
+pub mod workspace;
 
 use std::rc::Rc;
 
@@ -19,12 +28,18 @@ pub struct Entry {
     /// The tool.
     pub tool: Rc<dyn Tool>,
     schema: Schema,
+    /// What a model is told of it.
+    shown: Rc<ToolSpec>,
 }
 
 impl Entry {
     /// The input as the tool is to get it, or what is wrong with it, for the model to read.
     pub fn check(&self, input: &Value) -> Result<Value, String> {
-        let input = self.schema.without_nulls(input.clone());
+        let mut input = self.schema.without_nulls(input.clone());
+        // What the host has set is not the model's to give.
+        if let Value::Object(members) = &mut input {
+            members.extend(self.tool.spec().presets.clone());
+        }
         self.schema.check(&input).map(|()| input).map_err(|problems| {
             let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
             let what =
@@ -60,7 +75,8 @@ impl Registry {
                 let hint = error.hint_text().unwrap_or("write JSON Schema");
                 wrong(format!("the schema of tool \"{name}\": {}", error.message())).hint(hint)
             })?;
-            registry.entries.push(Entry { tool, schema });
+            let shown = shown(&spec)?;
+            registry.entries.push(Entry { tool, schema, shown });
         }
         let mut named = registry.groups.iter().flat_map(|group| &group.tools);
         if let Some(unknown) = named.find(|name| registry.find(name).is_none()) {
@@ -72,7 +88,7 @@ impl Registry {
 
     /// What a model is told of them, where these groups are on. A tool in no group is always on.
     pub fn visible(&self, active: &[String]) -> Vec<Rc<ToolSpec>> {
-        let specs = self.entries.iter().map(|entry| entry.tool.spec());
+        let specs = self.entries.iter().map(|entry| &entry.shown);
         let visible = specs.filter(|spec| {
             let mut of_tool =
                 self.groups.iter().filter(|group| group.tools.contains(&spec.name)).peekable();
@@ -95,6 +111,26 @@ impl Registry {
         };
         self.entries.iter().flat_map(of_entry).collect()
     }
+}
+
+/// What a model is told of a tool: not the arguments that are preset.
+fn shown(spec: &Rc<ToolSpec>) -> Result<Rc<ToolSpec>> {
+    if spec.presets.is_empty() {
+        return Ok(Rc::clone(spec));
+    }
+    let mut shown = (**spec).clone();
+    for name in spec.presets.keys() {
+        let properties = shown.input_schema.get_mut("properties").and_then(Value::as_object_mut);
+        if properties.and_then(|properties| properties.remove(name)).is_none() {
+            let message = format!("tool \"{}\" has no property \"{name}\" to preset", spec.name);
+            return Err(wrong(message).hint("presets are arguments that the schema names"));
+        }
+        if let Some(required) = shown.input_schema.get_mut("required").and_then(Value::as_array_mut)
+        {
+            required.retain(|other| other.as_str() != Some(name));
+        }
+    }
+    Ok(Rc::new(shown))
 }
 
 fn wrong(message: String) -> Error {

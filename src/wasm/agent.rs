@@ -7,29 +7,30 @@ use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::engine;
-use crate::engine::{Builder, CallRequest, Format};
+use crate::engine::{Builder, Format};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
-use crate::json::{self, Fields, Misread, Read};
+use crate::json::{self, Fields, Misread};
 use crate::message::Message;
-use crate::port::{Page, Store};
+use crate::policy::tokens;
+use crate::port::Page;
 use crate::slot::Slot;
 use crate::wasm::call::Call;
 use crate::wasm::error::to_js;
 use crate::wasm::hook::{CustomHook, JsHook};
-use crate::wasm::host::JsHost;
-use crate::wasm::indexed_db::IndexedDb;
+use crate::wasm::host::{JsHost, JsNode};
 use crate::wasm::js::value;
 use crate::wasm::lock::JsLock;
-use crate::wasm::model::{CustomModel, JsModel};
+use crate::wasm::model::{CallModel, JsModel};
 use crate::wasm::options;
-use crate::wasm::store::{CustomStore, JsStore};
+use crate::wasm::request::{bad_input, bad_page, call_request, says, slot_of};
+use crate::wasm::store::open_store;
 use crate::wasm::task::Task;
 use crate::wasm::tool::{CustomTool, JsTool};
 
-type Thrown<T> = std::result::Result<T, JsValue>;
+pub(super) type Thrown<T> = std::result::Result<T, JsValue>;
 
 /// An agent.
 #[wasm_bindgen]
@@ -45,14 +46,15 @@ impl Agent {
     }
 
     /// Begins a call: it has its place in the queue when this returns. `request` is
-    /// `{ userId, sessionId, callId, tag, input }` as JSON: text is checked for cycles before it comes here.
+    /// `{ userId, sessionId, callId, tag, input }` as JSON, with `answers` in place of an input, or `resumes`, or
+    /// `resends`: text is checked for cycles before it comes here.
     pub fn call(&self, request: &[u8]) -> Thrown<Call> {
         let begin = || {
             let parsed = serde_json::from_slice(request);
             let request =
                 parsed.map_err(|error| bad_input(Misread::new(&format!("JSON ({error})"))))?;
             let request = call_request(&self.0, &request)?;
-            self.0.call(request).map(Call::new)
+            self.0.begin(request).map(Call::new)
         };
         begin().map_err(|error| to_js(&error))
     }
@@ -62,11 +64,20 @@ impl Agent {
         let interrupt = || {
             let request = value(request, ErrorKind::InputInvalid, "the request")?;
             let slot = slot_of(&self.0, &request)?;
-            let says = |value: &Value| json::list(value, Message::from_input);
-            let says = Fields::of(&request).and_then(|fields| fields.or_default("says", says));
-            Ok(self.0.interrupt(&slot, says.map_err(bad_input)?))
+            Ok(self.0.interrupt(&slot, says(&request)?))
         };
         interrupt().map_err(|error: Error| to_js(&error))
+    }
+
+    /// The same for a call that another node runs; whether one was told and has ended.
+    #[wasm_bindgen(js_name = interruptElsewhere)]
+    pub fn interrupt_elsewhere(&self, request: &str) -> Thrown<Task> {
+        self.on_slot(request, |agent, slot, request| {
+            Box::pin(async move {
+                let says = says(&request)?;
+                agent.interrupt_elsewhere(&slot, says).await.map(|told| told.to_string())
+            })
+        })
     }
 
     /// Takes no new calls; running ones end at their next boundary.
@@ -88,19 +99,19 @@ impl Agent {
         })
     }
 
-    /// Messages of the log, as a JSON list; the page is `{ before, limit }`.
+    /// Messages of the log, as a JSON list; the page is `{ before, limit, branch }`.
     pub fn history(&self, request: &str) -> Thrown<Task> {
         self.on_slot(request, |agent, slot, request| {
             Box::pin(async move {
                 let page = Fields::of(&request).and_then(|fields| {
                     let before = fields.optional("before", json::text)?;
-                    Ok((before, fields.optional("limit", json::count)?.unwrap_or(1_000)))
+                    let branch = fields.optional("branch", json::text)?;
+                    Ok((before, branch, fields.optional("limit", json::count)?.unwrap_or(1_000)))
                 });
-                let (before, limit) = page.map_err(bad_page)?;
-                agent
-                    .history(&slot, before.as_deref(), limit as usize)
-                    .await
-                    .map(|it| json::to_text(&it))
+                let (before, branch, limit) = page.map_err(bad_page)?;
+                let (branch, before) = (branch.as_deref(), before.as_deref());
+                let history = agent.history_of(&slot, branch, before, limit as usize).await;
+                history.map(|it| json::to_text(&it))
             })
         })
     }
@@ -111,10 +122,38 @@ impl Agent {
         self.on_slot(slot, |agent, slot, _| done(agent.delete_session(&slot)))
     }
 
+    /// What waits for an answer in the session, as a JSON list.
+    pub fn asks(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            Box::pin(async move { agent.asks(&slot).await.map(|it| json::to_text(&it)) })
+        })
+    }
+
     /// Empties the session's context.
     #[wasm_bindgen(js_name = clearContext)]
     pub fn clear_context(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| done(agent.clear_context(&slot)))
+    }
+
+    /// Summarises the older part of the session's context; answers with a report.
+    pub fn compact(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            let compacted = agent.compact(&slot);
+            Box::pin(async move { compacted.await.map(|report| json::to_text(&report)) })
+        })
+    }
+
+    /// Shows again what the session's summary has replaced.
+    #[wasm_bindgen(js_name = undoCompaction)]
+    pub fn undo_compaction(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| done(agent.undo_compaction(&slot)))
+    }
+
+    /// What the session's next request would hold, as JSON.
+    pub fn inspect(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            Box::pin(async move { agent.inspect(&slot).await.map(|it| json::to_text(&it)) })
+        })
     }
 
     /// Calls the session something else; `request` is a slot and `title`.
@@ -179,6 +218,15 @@ impl Agent {
         })
     }
 
+    /// Makes the session usable again from what can be read of it; answers with its line in a list.
+    #[wasm_bindgen(js_name = repairSession)]
+    pub fn repair_session(&self, slot: &str) -> Thrown<Task> {
+        self.on_slot(slot, |agent, slot, _| {
+            let repaired = agent.repair_session(&slot);
+            Box::pin(async move { repaired.await.map(|info| json::to_text(&info)) })
+        })
+    }
+
     /// The session's line in a list, or null.
     pub fn session(&self, slot: &str) -> Thrown<Task> {
         self.on_slot(slot, |agent, slot, _| {
@@ -189,41 +237,65 @@ impl Agent {
     /// A user's sessions, as a JSON list; `request` is `{ userId, after, limit }`.
     #[wasm_bindgen(js_name = listSessions)]
     pub fn list_sessions(&self, request: &str) -> Thrown<Task> {
-        let agent = self.0.clone();
-        let begin = || {
-            let request = value(request, ErrorKind::InputInvalid, "the page")?;
-            let fields = Fields::of(&request).map_err(bad_page)?;
-            let user = fields.optional("userId", json::text).map_err(bad_page)?;
-            if let Some(user) = &user {
-                crate::slot::check("userId", user)?;
-            }
-            let after = fields.optional("after", json::text).map_err(bad_page)?;
-            let limit =
-                fields.optional("limit", json::count).map_err(bad_page)?.unwrap_or(100) as usize;
-            let page = Page { after, limit: Some(limit), keys_only: false };
-            Ok(Task::new(Box::pin(async move {
+        self.on_user(request, |agent, user, page| {
+            Box::pin(async move {
                 let infos = agent.list_sessions(user.as_deref(), page).await?;
-                Ok(json::to_text(&infos).into())
-            })))
+                Ok(json::to_text(&infos))
+            })
+        })
+    }
+
+    /// The users, as a JSON list; `request` is `{ after, limit }`.
+    #[wasm_bindgen(js_name = listUsers)]
+    pub fn list_users(&self, request: &str) -> Thrown<Task> {
+        self.on_user(request, |agent, _, page| {
+            Box::pin(async move { agent.list_users(page).await.map(|it| json::to_text(&it)) })
+        })
+    }
+
+    /// Deletes all that a user has; `request` is `{ userId }`.
+    #[wasm_bindgen(js_name = deleteUser)]
+    pub fn delete_user(&self, request: &str) -> Thrown<Task> {
+        self.on_user(request, |agent, user, _| done(agent.delete_user(user.as_deref())))
+    }
+
+    /// The name under which the session is locked against other tabs.
+    #[wasm_bindgen(js_name = lockName)]
+    pub fn lock_name(&self, slot: &str) -> Thrown<String> {
+        let name = || {
+            let request = value(slot, ErrorKind::InputInvalid, "the request")?;
+            slot_of(&self.0, &request).map(|slot| self.0.lock_name(&slot))
         };
-        begin().map_err(|error: Error| to_js(&error))
+        name().map_err(|error: Error| to_js(&error))
     }
 }
 
-type Answer = Local<'static, Result<String>>;
+/// What is done about one slot.
+type OnSlot<'a> = Box<dyn FnOnce(engine::Agent, Slot, Value) -> Answer + 'a>;
+
+pub(super) type Answer = Local<'static, Result<String>>;
 
 /// A change that has nothing to tell but that it is done.
-fn done(change: Local<'static, Result<()>>) -> Answer {
+pub(super) fn done(change: Local<'static, Result<()>>) -> Answer {
     Box::pin(async move { change.await.map(|()| "null".to_owned()) })
 }
 
 impl Agent {
+    pub(super) fn engine(&self) -> &engine::Agent {
+        &self.0
+    }
+
     /// Begins a task about one slot; the rest of the request is the task's to read.
-    fn on_slot(
+    pub(super) fn on_slot(
         &self,
         request: &str,
         task: impl FnOnce(engine::Agent, Slot, Value) -> Answer,
     ) -> Thrown<Task> {
+        self.begin_on_slot(request, Box::new(task))
+    }
+
+    /// The same, once for all tasks: compiled for each of them it is larger than most.
+    fn begin_on_slot(&self, request: &str, task: OnSlot<'_>) -> Thrown<Task> {
         let begin = || {
             let request = value(request, ErrorKind::InputInvalid, "the request")?;
             let slot = slot_of(&self.0, &request)?;
@@ -234,12 +306,52 @@ impl Agent {
     }
 }
 
+impl Agent {
+    /// Begins a task about one user, or a page of a list.
+    fn on_user(
+        &self,
+        request: &str,
+        task: impl FnOnce(engine::Agent, Option<String>, Page) -> Answer,
+    ) -> Thrown<Task> {
+        let begin = || {
+            let request = value(request, ErrorKind::InputInvalid, "the page")?;
+            let fields = Fields::of(&request).map_err(bad_page)?;
+            let user = fields.optional("userId", json::text).map_err(bad_page)?;
+            if let Some(user) = &user {
+                crate::slot::check("userId", user)?;
+            }
+            let after = fields.optional("after", json::text).map_err(bad_page)?;
+            let limit = fields.optional("limit", json::count).map_err(bad_page)?.unwrap_or(100);
+            let page = Page { after, limit: Some(limit as usize), keys_only: false };
+            let answer = task(self.0.clone(), user, page);
+            Ok(Task::new(Box::pin(async move { answer.await.map(JsValue::from) })))
+        };
+        begin().map_err(|error: Error| to_js(&error))
+    }
+}
+
 fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     let plain = value(plain, ErrorKind::Options, "the options")?;
-    let mut builder = Builder::new(options::read(&plain)?).host(Rc::new(JsHost));
-    let model = CustomModel(port(ports, "model").unchecked_into::<JsModel>());
-    builder = builder.model(Rc::new(model));
-    builder = builder.store(store(&plain, port(ports, "store"))?);
+    let node = Some(port(ports, "node").unchecked_into::<JsNode>());
+    let mut builder = Builder::new(options::read(&plain)?).host(Rc::new(JsHost { node }));
+    let model = |name| port(ports, name).dyn_into::<js_sys::Object>().ok();
+    let model = |name| model(name).map(|it| Rc::new(CallModel(it.unchecked_into::<JsModel>())));
+    if let Some(own) = model("model") {
+        builder = builder.model(own);
+    }
+    if let Some(fallback) = model("fallbackModel") {
+        builder = builder.fallback_model(fallback);
+    }
+    if let Some(summariser) = model("compactionModel") {
+        builder = builder.compaction_model(summariser);
+    }
+    if let Some(memory) = model("memoryModel") {
+        builder = builder.memory_model(memory);
+    }
+    if let Ok(counter) = port(ports, "tokenCounter").dyn_into::<Function>() {
+        builder = builder.token_counter(Rc::new(move |text| counted(&counter, text)));
+    }
+    builder = builder.store(open_store(plain.get("store"), ports)?);
     let specs = plain.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
     let tools: Vec<JsValue> =
         port(ports, "tools").dyn_into::<Array>().map(|tools| tools.to_vec()).unwrap_or_default();
@@ -257,68 +369,13 @@ fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     builder.build()
 }
 
-/// IndexedDB is ours; every other store is JavaScript's.
-fn store(plain: &Value, custom: JsValue) -> Result<Rc<dyn Store>> {
-    let store = plain.get("store");
-    if let Some(config) = store.and_then(|store| store.get("indexedDb")) {
-        return Ok(Rc::new(IndexedDb::open(config)?));
-    }
-    let capabilities = store.and_then(|store| store.get("capabilities")).unwrap_or(&Value::Null);
-    let capabilities = options::capabilities(capabilities)?;
-    Ok(Rc::new(CustomStore { store: custom.unchecked_into::<JsStore>(), capabilities }))
+/// What a user's own counter says; where it fails, our estimate.
+fn counted(counter: &Function, text: &str) -> u64 {
+    let counted = counter.call1(&JsValue::UNDEFINED, &text.into()).ok().and_then(|n| n.as_f64());
+    counted.filter(|n| *n >= 0.0).map_or_else(|| tokens::of_text(text), |n| n.ceil() as u64)
 }
 
-fn port(ports: &JsValue, name: &str) -> JsValue {
+/// One of the ports that TypeScript hands over.
+pub(super) fn port(ports: &JsValue, name: &str) -> JsValue {
     Reflect::get(ports, &name.into()).unwrap_or_default()
-}
-
-fn call_request(agent: &engine::Agent, request: &Value) -> Result<CallRequest> {
-    let slot = slot_of(agent, request)?;
-    let fields = Fields::of(request).map_err(bad_input)?;
-    let call_id = fields.optional("callId", json::text).map_err(bad_input)?;
-    if let Some(call_id) = &call_id {
-        crate::slot::check("callId", call_id)?;
-    }
-    let messages = fields.required("input", input).map_err(bad_input)?;
-    let tag = fields.or_default("tag", json::count).map_err(bad_input)? as u32;
-    let overlap = fields.optional("overlap", options::overlap).map_err(bad_input)?;
-    let overlap = overlap.unwrap_or(agent.options().overlap);
-    let output = fields.optional("outputSchema", json::any).map_err(bad_input)?;
-    let generate = fields.optional("generate", json::object).map_err(bad_input)?;
-    Ok(CallRequest { slot, messages, call_id, output, generate, overlap, tag })
-}
-
-/// Text, one message, or several.
-fn input(value: &Value) -> Read<Vec<Message>> {
-    let messages = match value {
-        Value::Array(_) => json::list(value, Message::from_input)?,
-        one => vec![Message::from_input(one)?],
-    };
-    if messages.is_empty() {
-        return Err(Misread::new("at least one message"));
-    }
-    Ok(messages)
-}
-
-fn slot_of(agent: &engine::Agent, request: &Value) -> Result<Slot> {
-    let wrong = |misread: Misread| {
-        misread
-            .into_error(ErrorKind::IdInvalid, "the session")
-            .hint("sessionId and userId are strings")
-    };
-    let fields = Fields::of(request).map_err(wrong)?;
-    let user = fields.optional("userId", json::text).map_err(wrong)?;
-    let session = fields.optional("sessionId", json::text).map_err(wrong)?;
-    agent.slot(user.as_deref(), session.as_deref())
-}
-
-fn bad_input(misread: Misread) -> Error {
-    let hint = "say text, a message { content }, or a list of messages";
-    misread.into_error(ErrorKind::InputInvalid, "the input").hint(hint)
-}
-
-fn bad_page(misread: Misread) -> Error {
-    misread
-        .into_error(ErrorKind::InputInvalid, "the page")
-        .hint("a page has a cursor as text and a limit as a number")
 }

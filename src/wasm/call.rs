@@ -8,7 +8,7 @@ use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::engine;
-use crate::engine::{Cancel, Cause, Outbox};
+use crate::engine::{Cancel, Cause, Live, Outbox, Shown};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::json;
@@ -25,6 +25,7 @@ pub struct Call {
     call: Cell<Option<engine::Call>>,
     cancel: Cancel,
     outbox: Rc<Outbox>,
+    live: Rc<Live>,
     cause: Cell<JsValue>,
 }
 
@@ -32,6 +33,7 @@ impl Call {
     pub(super) fn new(call: engine::Call) -> Call {
         let (number, waker) = numbered();
         let (id, cancel, outbox) = (call.id().to_string(), call.cancel(), call.outbox());
+        let live = call.live();
         Call {
             number,
             waker,
@@ -39,8 +41,17 @@ impl Call {
             call: Cell::new(Some(call)),
             cancel,
             outbox,
+            live,
             cause: Cell::default(),
         }
+    }
+
+    pub(super) fn of_child(child: &engine::Child) -> Call {
+        let (number, waker) = numbered();
+        let (cancel, outbox) = (child.cancel.clone(), Rc::clone(&child.outbox));
+        let (id, live) = (child.task.id.clone(), Rc::clone(&child.live));
+        let (call, cause) = (Cell::new(None), Cell::default());
+        Call { number, waker, id, call, cancel, outbox, live, cause }
     }
 }
 
@@ -59,25 +70,24 @@ impl Call {
     }
 
     /// Goes on. Answers with the events that have come as one JSON list, or `undefined` while it waits; the last
-    /// list ends in `call-end` or `error`. A call that nobody watches has only that last event to tell.
+    /// list ends in `call-end` or `error`. A call that nobody watches has only that last event to tell; what came
+    /// before it waits for whoever may watch later.
     pub fn poll(&self, watched: bool) -> Option<String> {
         let mut call = self.call.take()?;
-        match call.poll_batch(&mut Context::from_waker(&self.waker)) {
-            Poll::Ready(events) => {
-                if let Some(Err(failed)) = call.ended() {
-                    self.cause.set(to_js(&failed.error));
-                }
-                let over = call.ended().is_some();
-                self.call.set(Some(call));
-                if watched {
-                    return Some(json::to_text(&events));
-                }
-                over.then(|| events.back().map(|last| json::to_text(&[last]))).flatten()
-            }
-            Poll::Pending => {
-                self.call.set(Some(call));
-                None
-            }
+        let context = &mut Context::from_waker(&self.waker);
+        let shown = if watched {
+            call.poll_batch(context).map(|events| json::to_text(&events))
+        } else {
+            let last = |()| self.outbox.take().pop_back().map(|last| json::to_text(&[last]));
+            call.poll_end(context).map(last).map(Option::unwrap_or_default)
+        };
+        if let Some(Err(failed)) = call.ended() {
+            self.cause.set(to_js(&failed.error));
+        }
+        self.call.set(Some(call));
+        match shown {
+            Poll::Ready(events) => Some(events),
+            Poll::Pending => None,
         }
     }
 
@@ -105,8 +115,32 @@ impl Call {
         self.cancel.ask(Cause::Aborted);
     }
 
+    /// Tells whoever watches it something that does not end it.
+    pub fn warn(&self, code: String, message: String) {
+        self.outbox.push(Event::Warning { code, message });
+    }
+
     /// Shows something of a tool that runs.
     pub fn emit(&self, tool_call_id: String, delta: String) {
         self.outbox.push(Event::ToolDelta { tool_call_id, delta });
+    }
+
+    /// The AgentState but for its messages, as JSON; nothing where no tool or hook runs.
+    pub fn state(&self) -> Option<String> {
+        self.live.without_messages().map(|state| json::to_text(&state))
+    }
+
+    /// Of its messages: their lineage, and how many JavaScript may still have as they are.
+    pub fn shown(&self) -> Option<Vec<f64>> {
+        let Shown { context, lineage, .. } = self.live.shown()?;
+        let unchanged = lineage.take_unchanged().min(context.len());
+        Some(vec![lineage.id() as f64, unchanged as f64])
+    }
+
+    /// Its messages behind the known ones, as a JSON list.
+    pub fn added(&self, known: usize) -> String {
+        let shown = self.live.shown();
+        let added = shown.as_ref().and_then(|shown| shown.context.get(known..));
+        json::to_text(&added.unwrap_or_default())
     }
 }

@@ -8,6 +8,8 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::policy::failure::{self, Failure, Meaning};
+use crate::policy::redact::redacted;
 
 /// What JavaScript threw: any value at all. Kept whole, so that it comes back as `cause`, the same object.
 struct Thrown {
@@ -43,6 +45,43 @@ pub(super) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
     error.because(Rc::new(Thrown { value, text }))
 }
 
+/// The name of what was thrown, by which the kinds of `DOMException` are told apart. Reading it needs no class: some
+/// kinds are classes of their own in newer browsers.
+pub(super) fn name_of(thrown: &JsValue) -> String {
+    member(thrown, "name").and_then(|name| name.as_string()).unwrap_or_default()
+}
+
+/// What a model written in JavaScript threw: of its own code if it has one of ours, else understood as a provider's
+/// refusal would be, by the status and the body that clients keep in their errors.
+pub(super) fn from_model(value: JsValue) -> Error {
+    let code = text_in(&value, "code");
+    if ErrorKind::ALL.iter().any(|kind| Some(kind.code()) == code.as_deref()) {
+        return from_js(value, ErrorKind::ModelFailed);
+    }
+    let meaning = meaning_of(&value);
+    let error = from_js(value, meaning.kind.unwrap_or(ErrorKind::ModelFailed));
+    let understood = Error::new(error.kind(), redacted(error.message())).advise(meaning.advice);
+    match error.cause() {
+        Some(cause) => understood.because(Rc::clone(cause)),
+        None => understood,
+    }
+}
+
+fn meaning_of(value: &JsValue) -> Meaning {
+    let number = |name: &str| member(value, name).and_then(|it| it.as_f64());
+    let headers = member(value, "responseHeaders");
+    let header = |name: &str| headers.as_ref().and_then(|headers| text_in(headers, name));
+    let body = text_in(value, "responseBody").filter(|body| !body.is_empty());
+    failure::meaning(Failure {
+        status: number("statusCode").or_else(|| number("status")).unwrap_or_default() as u16,
+        body: &body.unwrap_or_else(|| message_of(value)),
+        retry_after: header("retry-after").as_deref(),
+        retry_after_ms: header("retry-after-ms").as_deref(),
+        at_ms: js_sys::Date::now(),
+        is_large: false,
+    })
+}
+
 /// An error as TypeScript makes a `LockgateError` of it.
 pub(super) fn to_js(error: &Error) -> JsValue {
     let object = Object::new();
@@ -71,7 +110,14 @@ fn message_of(value: &JsValue) -> String {
         thrown.or_else(|| member(value, "message").and_then(|message| message.as_string()));
     message
         .filter(|text| !text.is_empty())
+        // A `DOMException` may have nothing but its name.
+        .or_else(|| Some(name_of(value)).filter(|name| !name.is_empty()))
         .unwrap_or_else(|| "something without a message was thrown".into())
+}
+
+/// A member that is text.
+fn text_in(value: &JsValue, name: &str) -> Option<String> {
+    member(value, name).and_then(|it| it.as_string())
 }
 
 /// A member, if reading it does not throw.

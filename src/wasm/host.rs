@@ -17,6 +17,13 @@ extern "C" {
     // Taken from the global scope when called, not when loaded: Workers forbid chance and timers at start-up.
     #[wasm_bindgen(js_namespace = crypto, js_name = getRandomValues)]
     fn get_random_values(bytes: &Uint8Array);
+
+    /// An agent as other nodes know it. None of it runs anybody's code.
+    pub(super) type JsNode;
+    #[wasm_bindgen(method, catch)]
+    fn name(this: &JsNode) -> std::result::Result<String, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = isGone)]
+    fn is_gone(this: &JsNode, node: &str) -> std::result::Result<bool, JsValue>;
 }
 
 /// Random bytes that are fetched ahead.
@@ -27,8 +34,10 @@ thread_local!(static POOL: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) }
 /// The longest time a timer takes; a longer one would fire at once.
 const LONGEST: u64 = 2_147_483_647;
 
-/// The host that JavaScript is.
-pub(super) struct JsHost;
+/// The host that JavaScript is; the node is whoever shares a store with others.
+pub(super) struct JsHost {
+    pub(super) node: Option<JsNode>,
+}
 
 impl Host for JsHost {
     fn now_ms(&self) -> f64 {
@@ -49,20 +58,33 @@ impl Host for JsHost {
         });
     }
 
-    fn sleep(&self, ms: u64) -> Local<'static, ()> {
-        let mut timer = None;
-        Box::pin(poll_fn(move |context| {
-            // The timer begins at the first poll: what is ready at once never makes one.
-            let timer = timer.get_or_insert_with(|| Timer::new(ms));
-            timer.fired.with(|fired| match fired {
-                Fired::Yes => Poll::Ready(()),
-                Fired::No(waker) => {
-                    *waker = Some(context.waker().clone());
-                    Poll::Pending
-                }
-            })
-        }))
+    fn node(&self) -> String {
+        self.node.as_ref().and_then(|node| node.name().ok()).unwrap_or_default()
     }
+
+    fn is_gone(&self, node: &str) -> bool {
+        self.node.as_ref().and_then(|own| own.is_gone(node).ok()).unwrap_or_default()
+    }
+
+    fn sleep(&self, ms: u64) -> Local<'static, ()> {
+        sleep(ms)
+    }
+}
+
+/// Waits.
+pub(super) fn sleep(ms: u64) -> Local<'static, ()> {
+    let mut timer = None;
+    Box::pin(poll_fn(move |context| {
+        // The timer begins at the first poll: what is ready at once never makes one.
+        let timer = timer.get_or_insert_with(|| Timer::new(ms));
+        timer.fired.with(|fired| match fired {
+            Fired::Yes => Poll::Ready(()),
+            Fired::No(waker) => {
+                *waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        })
+    }))
 }
 
 enum Fired {

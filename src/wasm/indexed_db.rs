@@ -7,55 +7,30 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use js_sys::{Array, Object, Promise, Reflect, Uint8Array};
+use js_sys::{Array, Object, Reflect, Uint8Array};
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
-use web_sys::{
-    DomException, IdbDatabase, IdbFactory, IdbKeyRange, IdbObjectStore, IdbOpenDbRequest,
-    IdbRequest, IdbTransaction,
-};
+use web_sys::{IdbKeyRange, IdbObjectStore, IdbRequest};
 
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
-use crate::wasm::error::from_js;
+use crate::wasm::database::{
+    AGAIN_MS, Connection, Thrown, Transaction, completed, failed, is_lost,
+};
+use crate::wasm::host::sleep;
 use crate::wasm::store::{put, record};
-
-/// The object store that holds everything.
-const RECORDS: &str = "records";
 
 /// Sorts behind every key that begins with what stands before it.
 const LAST: char = '\u{ffff}';
-
-#[wasm_bindgen]
-extern "C" {
-    // web-sys keeps the options of a transaction behind an unstable flag.
-    #[wasm_bindgen(extends = IdbDatabase)]
-    type Database;
-    #[wasm_bindgen(method, catch)]
-    fn transaction(
-        this: &Database,
-        store: &str,
-        mode: &str,
-        options: &Object,
-    ) -> std::result::Result<IdbTransaction, JsValue>;
-}
 
 /// A database of this origin; opened at its first use, and again after the browser has closed it.
 pub struct IndexedDb {
     name: String,
     durability: String,
     connection: RefCell<Option<Connection>>,
-}
-
-/// An open database, and whether somebody has closed it.
-struct Connection {
-    database: Database,
-    closed: Rc<Cell<bool>>,
-    _on_close: Closure<dyn FnMut()>,
 }
 
 impl IndexedDb {
@@ -76,74 +51,87 @@ impl IndexedDb {
     }
 
     /// A transaction; if the browser has closed the database meanwhile, of a database opened anew.
-    async fn begin(&self, mode: &str) -> Result<(IdbTransaction, IdbObjectStore)> {
-        let options = Object::new();
-        put(&options, "durability", &self.durability.as_str().into());
-        for attempt in 0.. {
-            let database = self.connect().await?;
-            match database.transaction(RECORDS, mode, &options) {
-                Ok(transaction) => {
-                    let records = transaction.object_store(RECORDS).map_err(failed)?;
-                    return Ok((transaction, records));
-                }
-                Err(thrown) if attempt > 0 => return Err(failed(thrown)),
-                Err(_) => self.connection.borrow_mut().take(),
-            };
+    async fn begin(&self, mode: &str) -> Result<Transaction> {
+        match self.connected(mode).await? {
+            Err(thrown) if is_lost(&thrown) => {
+                self.disconnect();
+                self.connected(mode).await?.map_err(failed)
+            }
+            begun => begun.map_err(failed),
         }
-        Err(Error::new(ErrorKind::Internal, "unreachable"))
     }
 
-    async fn connect(&self) -> Result<Database> {
-        if let Some(connection) = self.connection.borrow().as_ref().filter(|it| !it.closed.get()) {
-            return Ok(connection.database.clone().unchecked_into());
+    async fn connected(&self, mode: &str) -> Result<Thrown<Transaction>> {
+        if !self.is_connected() {
+            let opened = Connection::open(&self.name).await?;
+            // Two that opened it side by side share what the first has; the other connection is closed.
+            if !self.is_connected() {
+                *self.connection.borrow_mut() = Some(opened);
+            }
         }
-        let database: Database = open(&self.name).await?.unchecked_into();
-        let closed = Rc::new(Cell::new(false));
-        let (flag, handle) = (Rc::clone(&closed), database.clone().unchecked_into::<IdbDatabase>());
-        // Another tab wants to upgrade or delete the database: let it, and open it again when needed.
-        let on_close = Closure::<dyn FnMut()>::new(move || {
-            flag.set(true);
-            handle.close();
-        });
-        database.set_onversionchange(Some(on_close.as_ref().unchecked_ref()));
-        database.set_onclose(Some(on_close.as_ref().unchecked_ref()));
-        let connection =
-            Connection { database: database.clone().unchecked_into(), closed, _on_close: on_close };
-        *self.connection.borrow_mut() = Some(connection);
-        Ok(database)
+        let connection = self.connection.borrow();
+        let lost = || Error::new(ErrorKind::StoreUnavailable, "the database was closed");
+        Ok(connection.as_ref().ok_or_else(lost)?.begin(mode, &self.durability))
+    }
+
+    fn is_connected(&self) -> bool {
+        self.connection.borrow().as_ref().is_some_and(Connection::is_open)
+    }
+
+    /// Lets go of the connection; it is opened again when it is needed.
+    fn disconnect(&self) {
+        let gone = self.connection.borrow_mut().take();
+        drop(gone);
+    }
+
+    /// Asks for something in one transaction. One whose connection is lost is asked again: nothing was changed.
+    async fn ask<T>(&self, ask: impl Fn(&IdbObjectStore) -> Thrown<T>) -> Result<T> {
+        let mut waits = AGAIN_MS.iter();
+        loop {
+            let (transaction, records) = self.begin("readonly").await?;
+            let asked = ask(&records).map_err(failed)?;
+            let thrown = match completed(&transaction).await {
+                Ok(()) => return Ok(asked),
+                Err(thrown) => thrown,
+            };
+            match waits.next() {
+                Some(ms) if is_lost(&thrown) => {
+                    self.disconnect();
+                    sleep(*ms).await;
+                }
+                _ => return Err(failed(thrown)),
+            }
+        }
     }
 
     async fn read(&self, keys: &[String]) -> Result<Vec<Option<Record>>> {
-        let (transaction, records) = self.begin("readonly").await?;
-        let mut requests = Vec::new();
-        for key in keys {
-            requests.push(records.get(&key.into()).map_err(failed)?);
-        }
-        completed(&transaction).await?;
+        let requests = self.ask(|records| {
+            keys.iter().map(|key| records.get(&key.into())).collect::<Thrown<Vec<IdbRequest>>>()
+        });
         let found = |request: &IdbRequest| {
             let value = request.result().map_err(failed)?;
             if value.is_undefined() { Ok(None) } else { record(&value).map(Some) }
         };
-        requests.iter().map(found).collect()
+        requests.await?.iter().map(found).collect()
     }
 
     async fn range(&self, prefix: &str, page: Page) -> Result<Vec<(String, Record)>> {
         let after = page.after.as_deref().filter(|after| *after >= prefix);
         let (lower, open) = (after.unwrap_or(prefix), after.is_some());
         let upper = format!("{prefix}{LAST}");
-        if lower > upper.as_str() {
+        let limit = page.limit.unwrap_or(u32::MAX as usize).min(u32::MAX as usize) as u32;
+        if lower > upper.as_str() || limit == 0 {
             return Ok(Vec::new());
         }
         let range = IdbKeyRange::bound_with_lower_open(&lower.into(), &upper.into(), open)
             .map_err(failed)?;
-        let limit = page.limit.unwrap_or(u32::MAX as usize).min(u32::MAX as usize) as u32;
-        if limit == 0 {
-            return Ok(Vec::new());
-        }
-        let (transaction, records) = self.begin("readonly").await?;
-        let keys = records.get_all_keys_with_key_and_limit(&range, limit).map_err(failed)?;
-        let values = records.get_all_with_key_and_limit(&range, limit).map_err(failed)?;
-        completed(&transaction).await?;
+        let (keys, values) = self
+            .ask(|records| {
+                let keys = records.get_all_keys_with_key_and_limit(&range, limit)?;
+                let values = records.get_all_with_key_and_limit(&range, limit)?;
+                Ok((keys, values))
+            })
+            .await?;
         let list =
             |request: IdbRequest| request.result().map(|found| Array::from(&found)).map_err(failed);
         let (keys, values) = (list(keys)?, list(values)?);
@@ -187,14 +175,20 @@ impl IndexedDb {
         match completed(&transaction).await {
             _ if conflict.get() => Ok(Committed::Conflict),
             Ok(()) => Ok(Committed::Done),
-            Err(error) => Err(error),
+            Err(thrown) => {
+                // Whoever asks next, such as the one who settles what became of this, has a connection of his own.
+                if is_lost(&thrown) {
+                    self.disconnect();
+                }
+                Err(failed(thrown))
+            }
         }
     }
 }
 
 impl Store for IndexedDb {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { atomic: true, compare_and_set: true, shared: Shared::Origin }
+        Capabilities::whole(Shared::Origin)
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
@@ -227,78 +221,4 @@ fn expecting(
     });
     request.set_onsuccess(Some(on_success.as_ref().unchecked_ref()));
     Some(on_success)
-}
-
-/// Opens a database, and makes its object store the first time.
-async fn open(name: &str) -> Result<IdbDatabase> {
-    let factory = Reflect::get(&js_sys::global(), &"indexedDB".into()).unwrap_or_default();
-    let factory = factory.dyn_into::<IdbFactory>().map_err(|_| {
-        Error::new(ErrorKind::StoreUnavailable, "there is no IndexedDB here")
-            .hint("use memoryStore() instead")
-    })?;
-    let request: IdbOpenDbRequest = factory.open_with_u32(name, 1).map_err(failed)?;
-    let upgrading = request.clone();
-    let on_upgrade = Closure::<dyn FnMut()>::new(move || {
-        let database = upgrading.result().ok().and_then(|it| it.dyn_into::<IdbDatabase>().ok());
-        if let Some(database) = database {
-            // A failure here aborts the upgrade, and the opening with it.
-            let _ = database.create_object_store(RECORDS);
-        }
-    });
-    request.set_onupgradeneeded(Some(on_upgrade.as_ref().unchecked_ref()));
-    let opened = Promise::new(&mut |resolve, reject| {
-        request.set_onsuccess(Some(&resolve));
-        request.set_onerror(Some(&reject));
-        request.set_onblocked(Some(&reject));
-    });
-    if JsFuture::from(opened).await.is_err() {
-        return Err(match request.error() {
-            Ok(Some(error)) => failed(error.into()),
-            _ => Error::new(
-                ErrorKind::StoreBlocked,
-                format!("another page holds the database \"{name}\""),
-            )
-            .hint("close other tabs of this site and try again"),
-        });
-    }
-    request.result().map_err(failed).map(JsCast::unchecked_into)
-}
-
-/// Waits until a transaction is on its way to the disk.
-async fn completed(transaction: &IdbTransaction) -> Result<()> {
-    let ended = Promise::new(&mut |resolve, reject| {
-        transaction.set_oncomplete(Some(&resolve));
-        transaction.set_onabort(Some(&reject));
-    });
-    match JsFuture::from(ended).await {
-        Ok(_) => Ok(()),
-        Err(_) => Err(match transaction.error() {
-            Some(error) => failed(error.into()),
-            None => Error::new(ErrorKind::StoreUnavailable, "the browser aborted the transaction"),
-        }),
-    }
-}
-
-/// What IndexedDB threw, as callers branch on it.
-fn failed(thrown: JsValue) -> Error {
-    let name = thrown.dyn_ref::<DomException>().map(DomException::name).unwrap_or_default();
-    let (kind, hint) = match name.as_str() {
-        "QuotaExceededError" => {
-            (ErrorKind::StoreQuota, "delete sessions, or free space on the disk")
-        }
-        "VersionError" => {
-            (ErrorKind::StateVersion, "a newer version of this page has used the database: reload")
-        }
-        "SecurityError" => {
-            (ErrorKind::StoreUnavailable, "the browser forbids storage here; use memoryStore()")
-        }
-        _ => (ErrorKind::StoreUnavailable, "try again; reload the page if it stays so"),
-    };
-    let error = from_js(thrown, kind);
-    let message = format!("IndexedDB failed: {}", error.message());
-    let error = match error.cause() {
-        Some(cause) => Error::new(kind, message).because(Rc::clone(cause)),
-        None => Error::new(kind, message),
-    };
-    error.hint(hint)
 }

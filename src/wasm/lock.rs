@@ -16,6 +16,8 @@ extern "C" {
     type JsHeld;
     #[wasm_bindgen(method, getter)]
     fn ready(this: &JsHeld) -> Promise;
+    #[wasm_bindgen(method, getter)]
+    fn lost(this: &JsHeld) -> Option<Promise>;
     #[wasm_bindgen(method, catch)]
     fn release(this: &JsHeld) -> std::result::Result<(), JsValue>;
 }
@@ -38,7 +40,16 @@ impl Lock for JsLock {
 
 struct Release(JsHeld);
 
-impl Held for Release {}
+impl Held for Release {
+    fn lost(&self) -> Local<'_, ()> {
+        match self.0.lost() {
+            Some(lost) => Box::pin(async move {
+                let _ = settled(Ok(lost.into()), ErrorKind::Internal).await;
+            }),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+}
 
 impl Drop for Release {
     fn drop(&mut self) {

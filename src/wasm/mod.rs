@@ -7,23 +7,36 @@
 //! - Secrets stay outside: no key, token or header value has a way in.
 
 mod agent;
+mod branch;
 mod call;
+mod child;
+mod database;
 mod error;
+mod files;
 mod hook;
 mod host;
+mod http;
 mod indexed_db;
 mod js;
+mod local_storage;
 mod lock;
 mod model;
 mod options;
+mod permissions;
+mod plan;
+mod request;
+mod search;
 mod store;
 mod task;
 mod tool;
+mod transcript;
 
 pub use agent::Agent;
 pub use call::Call;
 pub use indexed_db::IndexedDb;
+pub use local_storage::LocalStore;
 pub use store::OpenStore;
 #[cfg(feature = "testing")]
 pub use task::trap;
 pub use task::{Task, install};
+pub use transcript::{check_transcript, repair_transcript};

@@ -1,4 +1,4 @@
-//! A model written in JavaScript.
+//! The model of a call: one that JavaScript runs, or one of a provider that we run over JavaScript's network.
 
 use std::rc::Rc;
 
@@ -12,17 +12,36 @@ use crate::error::Result;
 use crate::future::Local;
 use crate::json;
 use crate::message::Delta;
+use crate::model::provider::{Options, ProviderModel};
+use crate::model::window_of;
 use crate::port::{Deltas, Model, Request, ToolSpec};
-use crate::wasm::error::from_js;
-use crate::wasm::js::settled;
+use crate::wasm::error::from_model;
+use crate::wasm::host::JsHost;
+use crate::wasm::http::{JsAnswer, JsHttp};
+use crate::wasm::js::settled_with;
 
 #[wasm_bindgen]
 extern "C" {
     /// The model as `src/npm/host.ts` hands it over.
+    #[derive(Clone)]
     pub(super) type JsModel;
     /// The model of a call.
     #[wasm_bindgen(method, catch)]
     fn id(this: &JsModel, tag: u32) -> std::result::Result<String, JsValue>;
+    /// How many tokens the model of a call takes, if its user says so.
+    #[wasm_bindgen(method, catch)]
+    fn window(this: &JsModel, tag: u32) -> std::result::Result<Option<f64>, JsValue>;
+    /// Dialect and options of a provider's model, as JSON; none for a model that JavaScript runs.
+    #[wasm_bindgen(method, catch)]
+    fn provider(this: &JsModel, tag: u32) -> std::result::Result<Option<String>, JsValue>;
+    /// Sends a request of a provider's model; `around` is path, headers and where the key goes, as JSON.
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn send(
+        this: &JsModel,
+        tag: u32,
+        around: &str,
+        body: &[u8],
+    ) -> std::result::Result<JsAnswer, JsValue>;
     /// How many messages of a lineage JavaScript has, none of them newer than `unchanged`.
     #[wasm_bindgen(method, catch)]
     fn known(this: &JsModel, lineage: f64, unchanged: f64) -> std::result::Result<u32, JsValue>;
@@ -46,8 +65,8 @@ extern "C" {
     fn cancel(this: &JsDeltas) -> std::result::Result<(), JsValue>;
 }
 
-/// A model that JavaScript runs.
-pub(super) struct CustomModel(pub(super) JsModel);
+/// The model that a call has.
+pub(super) struct CallModel(pub(super) JsModel);
 
 /// A request but for its messages.
 #[derive(Serialize)]
@@ -57,7 +76,16 @@ struct Rest<'a> {
     generate: &'a Value,
 }
 
-impl CustomModel {
+impl CallModel {
+    /// The model of a call, if it is a provider's.
+    fn provider(&self, tag: u32) -> Option<ProviderModel> {
+        let options = self.0.provider(tag).ok().flatten()?;
+        let options = serde_json::from_str(&options).ok()?;
+        let options = Options::from_json(&options).ok()?;
+        let http = Rc::new(JsHttp { model: self.0.clone(), tag });
+        Some(ProviderModel::new(options, http, Rc::new(JsHost { node: None })))
+    }
+
     fn begin(&self, request: Request<'_>) -> std::result::Result<JsDeltas, JsValue> {
         let lineage = request.lineage.id() as f64;
         let unchanged = request.lineage.take_unchanged().min(request.messages.len());
@@ -69,13 +97,26 @@ impl CustomModel {
     }
 }
 
-impl Model for CustomModel {
+impl Model for CallModel {
     fn id(&self, tag: u32) -> String {
         self.0.id(tag).unwrap_or_default()
     }
 
+    fn window(&self, tag: u32) -> Option<u64> {
+        let given = self.0.window(tag).ok().flatten().map(|window| window as u64);
+        given.or_else(|| window_of(&self.id(tag)))
+    }
+
+    fn keeps_form(&self, tag: u32, beside_tools: bool) -> bool {
+        self.provider(tag).is_some_and(|model| model.keeps_form(tag, beside_tools))
+    }
+
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
-        let begun = self.begin(request).map_err(|thrown| from_js(thrown, ErrorKind::ModelFailed));
+        if let Some(model) = self.provider(request.tag) {
+            let begun = model.begin(request);
+            return Box::pin(async move { begun.await.map(|deltas| deltas as Box<dyn Deltas>) });
+        }
+        let begun = self.begin(request).map_err(from_model);
         let answer = begun.map(|deltas| Box::new(Answer(Rc::new(deltas))) as Box<dyn Deltas>);
         Box::pin(std::future::ready(answer))
     }
@@ -87,7 +128,7 @@ impl Deltas for Answer {
     fn next(&mut self) -> Local<'_, Result<Vec<Delta>>> {
         let deltas = Rc::clone(&self.0);
         Box::pin(async move {
-            let batch = settled(deltas.next(), ErrorKind::ModelFailed).await?;
+            let batch = settled_with(deltas.next(), from_model).await?;
             let batch = batch.as_string().unwrap_or_default();
             let wrong = |complaint: String| {
                 Error::new(ErrorKind::ModelFailed, format!("the model sent {complaint}"))

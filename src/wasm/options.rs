@@ -2,14 +2,22 @@
 
 use serde_json::Value;
 
-use crate::engine::{Bounds, Options, Overlap, Timeouts};
+use crate::engine::{Bounds, Durability, Options, Overlap, Subagent, Timeouts};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json::{self, Fields, Misread, Read};
+use crate::policy::compaction::{Compaction, Truncation, When};
+use crate::policy::eviction::Eviction;
+use crate::policy::memory::Memory;
+use crate::policy::plan::PlanMode;
 use crate::policy::retry::Retries;
 use crate::port::{Capabilities, Shared, ToolSpec};
+use crate::state::{PermissionContext, Persistence};
+use crate::store::OnConflict;
+use crate::store::files::Workspace;
 use crate::tool::group::{Scope, ToolGroup};
+use crate::tool::skill::Skill;
 
 /// Reads the options, or says which of them is wrong.
 pub(super) fn read(value: &Value) -> Result<Options> {
@@ -24,6 +32,7 @@ pub(super) fn capabilities(value: &Value) -> Result<Capabilities> {
             atomic: fields.required("atomic", json::boolean)?,
             compare_and_set: fields.required("compareAndSet", json::boolean)?,
             shared: fields.required("shared", shared)?,
+            max_value_bytes: fields.optional("maxValueBytes", positive)?.map(|n| n as usize),
         })
     };
     read(value).map_err(|misread| {
@@ -56,22 +65,97 @@ fn options(value: &Value) -> Read<Options> {
         max_iterations: fields
             .optional("maxIterations", positive)?
             .map_or(defaults.max_iterations, |n| n as u32),
-        queue_limit: fields
-            .optional("queueLimit", json::count)?
-            .map_or(defaults.queue_limit, |n| n as usize),
+        queue_limit: size(&fields, "queueLimit", defaults.queue_limit)?,
         overlap: fields.optional("overlap", overlap)?.unwrap_or(defaults.overlap),
+        on_conflict: fields.or_default("onConflict", on_conflict)?,
+        durability: fields.or_default("durability", durability)?,
+        leases: fields.or_default("leases", json::boolean)?,
         tool_groups: fields.or_default("toolGroups", |value| json::list(value, group))?,
+        session_tools: fields.optional("sessionTools", json::boolean)?.unwrap_or(true),
+        plan_mode: fields.or_default("planMode", plan_mode)?,
+        skills: fields.or_default("skills", |value| json::list(value, skill))?.into(),
+        task_list: fields.or_default("taskList", json::boolean)?,
         meta_tool: fields.or_default("metaTool", json::boolean)?,
+        permissions: fields.optional("permissions", PermissionContext::from_json)?,
+        workspace: fields.or_default("workspace", workspace)?,
+        memory: fields.or_default("memory", memory)?,
+        persistence: fields
+            .optional("persistence", Persistence::from_json)?
+            .unwrap_or(defaults.persistence),
         default_session_id: fields.optional("defaultSessionId", json::text)?,
         require_user_id: fields.or_default("requireUserId", json::boolean)?,
+        subagents: fields.optional("subagents", |value| json::list(value, subagent))?,
         timeouts: fields.optional("timeouts", timeouts)?.unwrap_or(defaults.timeouts),
         retries: fields.optional("retries", retries)?.unwrap_or(defaults.retries),
         cache: fields.optional("cache", bounds)?.unwrap_or(defaults.cache),
         generate: fields
             .optional("generate", json::object)?
             .map_or(defaults.generate, Value::Object),
+        compaction: fields.or_default("compaction", compaction)?,
+        eviction: fields.or_default("toolResultEviction", eviction)?,
         name: defaults.name,
     })
+}
+
+/// False, true, or how.
+fn compaction(value: &Value) -> Read<Compaction> {
+    let defaults = Compaction { when: When::ByTrigger, ..Compaction::default() };
+    if let Some(is_on) = value.as_bool() {
+        let when = if is_on { When::ByTrigger } else { When::Never };
+        return Ok(Compaction { when, ..defaults });
+    }
+    let fields = Fields::of(value)?;
+    Ok(Compaction {
+        trigger_messages: size(&fields, "triggerMessages", defaults.trigger_messages)?,
+        trigger_tokens: fields.optional("triggerTokens", json::count)?,
+        reserve: fields.optional("reserve", json::count)?.unwrap_or(defaults.reserve),
+        keep_messages: size(&fields, "keepMessages", defaults.keep_messages)?,
+        keep_tokens: fields.or_default("keepTokens", json::count)?,
+        prompt: fields.optional("prompt", json::text)?,
+        truncation: fields.or_default("truncateArgs", truncation)?,
+        flush: fields.optional("flushBeforeCompact", json::boolean)?.unwrap_or(defaults.flush),
+        offload: fields
+            .optional("offloadBeforeCompact", json::boolean)?
+            .unwrap_or(defaults.offload),
+        when: defaults.when,
+    })
+}
+
+fn truncation(value: &Value) -> Read<Option<Truncation>> {
+    let defaults = Truncation::default();
+    if let Some(is_on) = value.as_bool() {
+        return Ok(is_on.then_some(defaults));
+    }
+    let fields = Fields::of(value)?;
+    let max = fields.optional("maxArgLength", positive)?.map_or(defaults.max, |n| n as usize);
+    Ok(Some(Truncation { max, text: fields.optional("truncationText", json::text)? }))
+}
+
+fn eviction(value: &Value) -> Read<Option<Eviction>> {
+    let defaults = Eviction::default();
+    if let Some(is_on) = value.as_bool() {
+        return Ok(is_on.then_some(defaults));
+    }
+    let fields = Fields::of(value)?;
+    Ok(Some(Eviction {
+        max_chars: size(&fields, "maxChars", defaults.max_chars)?,
+        preview_chars: size(&fields, "previewChars", defaults.preview_chars)?,
+        exclude: fields.optional("exclude", json::texts)?,
+        by: None,
+    }))
+}
+
+fn memory(value: &Value) -> Read<Option<Memory>> {
+    let defaults = Memory::default();
+    if let Some(is_on) = value.as_bool() {
+        return Ok(is_on.then_some(defaults));
+    }
+    let most = Fields::of(value)?.optional("maxInjectedTokens", positive)?;
+    Ok(Some(Memory { max_tokens: most.unwrap_or(defaults.max_tokens) }))
+}
+
+fn size(fields: &Fields<'_>, name: &str, default: usize) -> Read<usize> {
+    Ok(fields.optional(name, json::count)?.map_or(default, |n| n as usize))
 }
 
 fn group(value: &Value) -> Read<ToolGroup> {
@@ -83,6 +167,69 @@ fn group(value: &Value) -> Read<ToolGroup> {
         active: fields.optional("active", json::boolean)?.unwrap_or(true),
         scope: fields.optional("scope", scope)?.unwrap_or(Scope::Model),
     })
+}
+
+fn plan_mode(value: &Value) -> Read<Option<PlanMode>> {
+    let mut extra_tools = Vec::new();
+    let mut directory = None;
+    if let Some(is_on) = value.as_bool() {
+        if !is_on {
+            return Ok(None);
+        }
+    } else {
+        let fields = Fields::of(value)?;
+        directory = fields.optional("directory", json::text)?;
+        extra_tools = fields.or_default("extraTools", json::texts)?;
+    }
+    let directory = directory.as_deref().unwrap_or("plans").trim_matches('/');
+    let file = [directory, if directory.is_empty() { "" } else { "/" }, "PLAN.md"].concat();
+    Ok(Some(PlanMode { file, extra_tools }))
+}
+
+fn skill(value: &Value) -> Read<Skill> {
+    let fields = Fields::of(value)?;
+    Ok(Skill {
+        name: fields.required("name", json::text)?,
+        description: fields.required("description", json::text)?,
+        content: fields.required("content", json::text)?,
+        resources: fields.or_default("resources", texts_by_path)?,
+        tool_groups: fields.or_default("toolGroups", json::texts)?,
+    })
+}
+
+/// Texts by their paths.
+fn texts_by_path(value: &Value) -> Read<Vec<(String, String)>> {
+    let text = |(path, text): (String, Value)| Ok((path, json::text(&text)?));
+    json::object(value)?.into_iter().map(text).collect()
+}
+
+/// A kind of child; its model is found by the tag of its call.
+fn subagent(value: &Value) -> Read<Subagent> {
+    let fields = Fields::of(value)?;
+    Ok(Subagent {
+        name: fields.required("name", json::text)?,
+        description: fields.required("description", json::text)?,
+        system_prompt: fields.optional("systemPrompt", json::text)?,
+        model: None,
+        tools: fields.optional("tools", json::texts)?,
+        max_iterations: fields.optional("maxIterations", positive)?.map(|n| n as u32),
+        compaction: fields.optional("compaction", compaction)?,
+    })
+}
+
+/// On or off, or on and how.
+fn workspace(value: &Value) -> Read<Option<Workspace>> {
+    let defaults = Workspace::default();
+    if let Some(is_on) = value.as_bool() {
+        return Ok(is_on.then_some(defaults));
+    }
+    let fields = Fields::of(value)?;
+    let most = fields.optional("maxFileBytes", positive)?;
+    Ok(Some(Workspace {
+        templates: fields.or_default("templates", texts_by_path)?,
+        read_only: fields.or_default("readOnly", json::texts)?,
+        max_file_bytes: most.map_or(defaults.max_file_bytes, |n| n as usize),
+    }))
 }
 
 fn scope(value: &Value) -> Read<Scope> {
@@ -121,10 +268,8 @@ fn bounds(value: &Value) -> Read<Bounds> {
     let fields = Fields::of(value)?;
     let defaults = Bounds::default();
     Ok(Bounds {
-        sessions: fields
-            .optional("sessions", json::count)?
-            .map_or(defaults.sessions, |n| n as usize),
-        bytes: fields.optional("bytes", json::count)?.map_or(defaults.bytes, |n| n as usize),
+        sessions: size(&fields, "sessions", defaults.sessions)?,
+        bytes: size(&fields, "bytes", defaults.bytes)?,
     })
 }
 
@@ -144,7 +289,25 @@ pub(super) fn overlap(value: &Value) -> Read<Overlap> {
         Some("queue") => Ok(Overlap::Queue),
         Some("reject") => Ok(Overlap::Reject),
         Some("interrupt") => Ok(Overlap::Interrupt),
-        _ => Err(Misread::new("queue, reject or interrupt")),
+        Some("steer") => Ok(Overlap::Steer),
+        _ => Err(Misread::new("queue, reject, interrupt or steer")),
+    }
+}
+
+fn on_conflict(value: &Value) -> Read<OnConflict> {
+    match value.as_str() {
+        Some("rebase") => Ok(OnConflict::Rebase),
+        Some("fail") => Ok(OnConflict::Fail),
+        Some("overwrite") => Ok(OnConflict::Overwrite),
+        _ => Err(Misread::new("rebase, fail or overwrite")),
+    }
+}
+
+fn durability(value: &Value) -> Read<Durability> {
+    match value.as_str() {
+        Some("exit") => Ok(Durability::Exit),
+        Some("step") => Ok(Durability::Step),
+        _ => Err(Misread::new("exit or step")),
     }
 }
 

@@ -1,8 +1,9 @@
-//! A store written in JavaScript.
+//! A store as the engine uses it: ours, or one written in JavaScript.
 
 use std::rc::Rc;
 
 use js_sys::{Array, Object, Reflect, Uint8Array};
+use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::error::Error;
@@ -10,15 +11,18 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Store};
+use crate::wasm::agent::port;
 use crate::wasm::error::to_js;
 use crate::wasm::indexed_db::IndexedDb;
 use crate::wasm::js::{settled, value};
+use crate::wasm::local_storage::LocalStore;
+use crate::wasm::options;
 use crate::wasm::task::Task;
 
 #[wasm_bindgen]
 extern "C" {
     /// The store as `src/npm/host.ts` hands it over.
-    pub(super) type JsStore;
+    type JsStore;
     #[wasm_bindgen(method, catch)]
     fn get(this: &JsStore, keys: &Array) -> std::result::Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch)]
@@ -27,10 +31,26 @@ extern "C" {
     fn commit(this: &JsStore, batch: &Object) -> std::result::Result<JsValue, JsValue>;
 }
 
+/// The store of a configuration, `{ indexedDb } | { localStorage } | { capabilities }`: the browser's own are kept by
+/// Rust, every other one by JavaScript.
+pub(super) fn open_store(config: Option<&Value>, ports: &JsValue) -> Result<Rc<dyn Store>> {
+    let of = |name: &str| config.and_then(|config| config.get(name));
+    if let Some(config) = of("indexedDb") {
+        return Ok(Rc::new(IndexedDb::open(config)?));
+    }
+    if let Some(config) = of("localStorage") {
+        let lock = port(ports, "storeLock").unchecked_into();
+        return Ok(Rc::new(LocalStore::open(config, lock)?));
+    }
+    let capabilities = options::capabilities(of("capabilities").unwrap_or(&Value::Null))?;
+    let store = port(ports, "store").unchecked_into::<JsStore>();
+    Ok(Rc::new(CustomStore { store, capabilities }))
+}
+
 /// A store that JavaScript keeps.
-pub(super) struct CustomStore {
-    pub(super) store: JsStore,
-    pub(super) capabilities: Capabilities,
+struct CustomStore {
+    store: JsStore,
+    capabilities: Capabilities,
 }
 
 impl Store for CustomStore {
@@ -161,11 +181,11 @@ pub struct OpenStore(Rc<dyn Store>);
 
 #[wasm_bindgen]
 impl OpenStore {
-    /// IndexedDB, of `{ name, durability }`.
-    #[wasm_bindgen(js_name = indexedDb)]
-    pub fn indexed_db(config: &str) -> std::result::Result<OpenStore, JsValue> {
-        let open = || IndexedDb::open(&value(config, ErrorKind::Options, "the store")?);
-        open().map(|store| OpenStore(Rc::new(store))).map_err(|error| to_js(&error))
+    /// A store of ours, by the configuration and the ports that an agent over it would be given.
+    #[wasm_bindgen(constructor)]
+    pub fn new(config: &str, ports: &JsValue) -> std::result::Result<OpenStore, JsValue> {
+        let open = || open_store(Some(&value(config, ErrorKind::Options, "the store")?), ports);
+        open().map(OpenStore).map_err(|error| to_js(&error))
     }
 
     /// The records under the keys.

@@ -403,6 +403,8 @@ fn ours() -> Imported {
         name: name.into(),
         input,
         state,
+        awaits: None,
+        asked: None,
         provider,
         rest: Map::new(),
     };
@@ -720,6 +722,8 @@ mod sessions {
                     name: "look".into(),
                     input,
                     state,
+                    awaits: chance.pick(&[None, Some("outside".to_owned())]),
+                    asked: chance.pick(&[None, Some(json!({ "digest": "d" }))]),
                     provider,
                     rest,
                 })
@@ -760,6 +764,7 @@ mod sessions {
                 .into(),
             usage: maybe(chance, usage),
             metadata: maybe(chance, json!({ "free": null }).as_object().cloned().unwrap()),
+            tokens: Default::default(),
             rest: rest(chance),
         }
     }

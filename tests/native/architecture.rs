@@ -8,27 +8,37 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("future", &[]),
     ("json", &["error"]),
+    ("attributes", &["json"]),
     ("message", &["json"]),
     ("slot", &["error"]),
+    ("spec", &["json", "message"]),
     ("state", &["json", "message", "slot"]),
     ("agentscope", &["error", "json", "message", "slot", "state"]),
     ("event", &["error", "message", "slot", "state"]),
-    ("run", &["event", "json", "message"]),
-    ("policy", &["error", "message"]),
-    ("port", &["error", "future", "json", "message", "slot", "state"]),
-    ("model", &["error", "future", "message", "port"]),
+    ("run", &["error", "event", "json", "message", "state"]),
+    ("policy", &["error", "message", "spec", "policy", "state"]),
+    ("port", &["attributes", "error", "future", "json", "message", "spec", "slot", "state"]),
+    ("model", &["error", "future", "json", "message", "policy", "port"]),
     ("store", &["error", "event", "future", "json", "message", "port", "slot", "state", "store"]),
-    ("tool", &["error", "future", "json", "message", "port", "state", "tool"]),
+    (
+        "tool",
+        &[
+            "error", "future", "json", "message", "spec", "policy", "port", "slot", "state",
+            "store", "tool",
+        ],
+    ),
     (
         "engine",
         &[
             "agentscope",
+            "attributes",
             "engine",
             "error",
             "event",
             "future",
             "json",
             "message",
+            "spec",
             "policy",
             "port",
             "run",
@@ -41,8 +51,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "wasm",
         &[
-            "engine", "error", "event", "future", "json", "message", "policy", "port", "slot",
-            "store", "tool", "wasm",
+            "attributes",
+            "engine",
+            "error",
+            "event",
+            "future",
+            "json",
+            "message",
+            "model",
+            "spec",
+            "policy",
+            "port",
+            "slot",
+            "state",
+            "store",
+            "tool",
+            "wasm",
         ],
     ),
 ];
@@ -142,7 +166,7 @@ fn architecture_there_is_one_target_cfg() {
 }
 
 #[test]
-fn architecture_nothing_exported_waits_or_borrows_mutably() {
+fn architecture_v_07_nothing_exported_waits_or_borrows_mutably() {
     for (path, text) in sources("src/wasm", ".rs") {
         let exported = code(&text).filter(|line| line.trim_start().starts_with("pub "));
         for line in exported {

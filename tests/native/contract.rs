@@ -160,6 +160,8 @@ fn blocks() -> Vec<Block> {
         name: "tool".into(),
         input: json!({ "a": 1 }),
         state: CallState::Asking,
+        awaits: Some("outside".into()),
+        asked: None,
         provider: Some(json!({})),
         rest: Default::default(),
     };

@@ -27,7 +27,11 @@ impl Echo {
 
     fn build(name: &str, parallel: bool, input_schema: Value) -> Rc<Echo> {
         let (name, description) = (name.to_owned(), "echoes".to_owned());
-        let spec = ToolSpec { name, description, input_schema, parallel, timeout_ms: Some(1_000) };
+        let spec = ToolSpec {
+            parallel,
+            timeout_ms: Some(1_000),
+            ..ToolSpec::new(name, description, input_schema)
+        };
         Rc::new(Echo(Rc::new(spec), Rc::default()))
     }
 }
@@ -90,7 +94,7 @@ fn the_input_is_stored_before_the_model_is_asked() {
 }
 
 #[test]
-fn calls_of_one_session_see_each_other_in_order() {
+fn r2_calls_of_one_session_see_each_other_in_order() {
     let model = ScriptedModel::new((0..5).map(|n| Line::says(&format!("answer {n}"))));
     let agent = agent(Rc::clone(&model) as _);
     let mut calls: Vec<_> = (0..5).map(|n| begin(&agent, "s1", &format!("question {n}"))).collect();
@@ -112,7 +116,7 @@ fn begin_and_stop(agent: &Agent) -> Call {
 }
 
 #[test]
-fn a_call_stopped_while_it_waits_stores_nothing_and_blocks_nobody() {
+fn g_02_r4_a_call_stopped_while_it_waits_stores_nothing_and_blocks_nobody() {
     let agent = agent(ScriptedModel::new([Line::says("one"), Line::says("two")]));
     let (mut first, mut stopped, mut third) =
         (begin(&agent, "s1", "first"), begin_and_stop(&agent), begin(&agent, "s1", "third"));
@@ -127,7 +131,7 @@ fn a_call_stopped_while_it_waits_stores_nothing_and_blocks_nobody() {
 }
 
 #[test]
-fn a_failing_call_does_not_block_the_next_and_keeps_its_question() {
+fn r3_a_failing_call_does_not_block_the_next_and_keeps_its_question() {
     let agent = agent(ScriptedModel::new([Line::fails(ErrorKind::ModelAuth), Line::says("fine")]));
     let failed = ask(&agent, "s1", "first").unwrap_err();
     assert_eq!(failed.error.kind(), ErrorKind::ModelAuth);
@@ -162,7 +166,7 @@ fn a_passing_failure_before_the_first_word_is_tried_again() {
 }
 
 #[test]
-fn a_stopped_answer_keeps_its_words_and_what_the_user_says_next() {
+fn r23_a_stopped_answer_keeps_its_words_and_what_the_user_says_next() {
     let agent = agent(ScriptedModel::new([Line::Hangs(words("one two ")), Line::says("ok")]));
     let mut call = begin(&agent, "s1", "count");
     while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
@@ -173,7 +177,7 @@ fn a_stopped_answer_keeps_its_words_and_what_the_user_says_next() {
 }
 
 #[test]
-fn an_aborted_call_rejects_and_is_saved() {
+fn g_03_an_aborted_call_rejects_and_is_saved() {
     let agent = agent(ScriptedModel::new([Line::Hangs(words("one "))]));
     let mut call = begin(&agent, "s1", "count");
     while let std::task::Poll::Ready(Some(_)) = poll_once(&mut Box::pin(call.next())) {}
@@ -198,7 +202,7 @@ fn tools_run_and_their_results_go_back() {
 }
 
 #[test]
-fn whatever_goes_wrong_in_a_tool_is_a_result() {
+fn t_03_t_08_r33_whatever_goes_wrong_in_a_tool_is_a_result() {
     let calls = [
         ("a", "echo", json!({ "do": "fail" })),
         ("b", "nobody", json!({})),
@@ -221,7 +225,7 @@ fn whatever_goes_wrong_in_a_tool_is_a_result() {
 }
 
 #[test]
-fn arguments_that_do_not_fit_are_told_to_the_model_and_not_run() {
+fn t_04_arguments_that_do_not_fit_are_told_to_the_model_and_not_run() {
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     let tool = Echo::with_schema("echo", &schema);
     let lines = [Line::calls("echo", &json!({ "n": "five" })), Line::says("sorry")];
@@ -235,7 +239,7 @@ fn arguments_that_do_not_fit_are_told_to_the_model_and_not_run() {
 }
 
 #[test]
-fn a_null_for_something_optional_is_as_good_as_nothing() {
+fn r34_a_null_for_something_optional_is_as_good_as_nothing() {
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
     let lines = [Line::calls("echo", &json!({ "n": null })), Line::says("fine")];
     let builder =
@@ -255,7 +259,7 @@ fn what_of_a_schema_is_not_checked_is_said_once() {
 }
 
 #[test]
-fn a_tool_that_hangs_is_stopped_at_its_deadline() {
+fn g_04_t_06_a_tool_that_hangs_is_stopped_at_its_deadline() {
     let host = TestHost::new();
     let model = ScriptedModel::new([
         Line::calls("echo", &json!({ "do": "hang" })),
@@ -270,7 +274,7 @@ fn a_tool_that_hangs_is_stopped_at_its_deadline() {
 }
 
 #[test]
-fn a_call_stopped_in_a_tool_leaves_no_open_call() {
+fn t_13_r5_r22_a_call_stopped_in_a_tool_leaves_no_open_call() {
     let calls = [("a", "echo", json!({})), ("b", "echo", json!({ "do": "hang" }))];
     let agent =
         builder_on(&memory(), ScriptedModel::new([Line::calls_all(&calls), Line::says("next")]))
@@ -292,7 +296,7 @@ fn a_call_stopped_in_a_tool_leaves_no_open_call() {
 }
 
 #[test]
-fn tools_that_may_not_run_beside_others_run_alone() {
+fn r32_tools_that_may_not_run_beside_others_run_alone() {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let calls = [
         ("a", "par", json!({ "do": "wait" })),
@@ -326,18 +330,18 @@ fn a_named_call_made_again_answers_from_the_log() {
     let model = ScriptedModel::new([Line::says("once")]);
     let agent = agent(Rc::clone(&model) as _);
     let named = |text: &str| CallRequest { call_id: Some("c1".into()), ..request("s1", text) };
-    let first = block_on(agent.call(named("hello")).unwrap().finish()).unwrap();
-    let again = block_on(agent.call(named("hello")).unwrap().finish()).unwrap();
+    let first = block_on(agent.begin(named("hello")).unwrap().finish()).unwrap();
+    let again = block_on(agent.begin(named("hello")).unwrap().finish()).unwrap();
     assert_eq!(
         (first.text.as_str(), again.text.as_str(), model.requests().len()),
         ("once", "once", 1)
     );
-    let other = block_on(agent.call(named("something else")).unwrap().finish()).unwrap_err();
+    let other = block_on(agent.begin(named("something else")).unwrap().finish()).unwrap_err();
     assert_eq!(other.error.kind(), ErrorKind::InputInvalid);
 }
 
 #[test]
-fn an_input_whose_call_died_is_in_the_log_after_the_next_call() {
+fn t_09_an_input_whose_call_died_is_in_the_log_after_the_next_call() {
     let store = memory();
     let dead = agent_on(&store, ScriptedModel::new([Line::Hangs(words("half an ans"))]));
     let mut call = begin(&dead, "s1", "are you there?");
@@ -370,7 +374,7 @@ fn a_deleted_session_is_gone_and_a_running_call_does_not_bring_it_back() {
 }
 
 #[test]
-fn too_many_waiting_calls_are_refused() {
+fn g_06_too_many_waiting_calls_are_refused() {
     let mut options = lockgate::engine::Options::new("helper");
     options.queue_limit = 2;
     let agent = lockgate::engine::Builder::new(options)
@@ -380,7 +384,25 @@ fn too_many_waiting_calls_are_refused() {
         .build()
         .unwrap();
     let _three: Vec<_> = (0..3).map(|_| begin(&agent, "s1", "hi")).collect();
-    let refused = agent.call(request("s1", "hi")).err().unwrap();
+    let refused = agent.begin(request("s1", "hi")).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::Busy);
-    assert!(agent.call(request("s2", "hi")).is_ok());
+    assert!(agent.begin(request("s2", "hi")).is_ok());
+}
+
+#[test]
+fn r34_a_null_for_something_required_is_refused_with_its_path() {
+    let schema = json!({
+        "type": "object",
+        "properties": { "place": { "type": "object", "properties": { "city": { "type": "string" } }, "required": ["city"] } },
+        "required": ["place"],
+    });
+    let echo = Echo::with_schema("echo", &schema);
+    let calls = Line::calls("echo", &json!({ "place": { "city": null } }));
+    let model = ScriptedModel::new([calls, Line::says("sorry")]);
+    let agent = builder_on(&memory(), model).tool(Rc::clone(&echo) as _).build().unwrap();
+    let reply = ask(&agent, "s1", "where?").unwrap();
+    let Block::ToolResult(result) = &reply.messages[2].content[0] else { panic!("no result") };
+    let text = Block::text_of(&result.output);
+    assert!(text.contains("place.city"), "{text}");
+    assert_eq!(echo.1.get(), 0, "it did not run");
 }

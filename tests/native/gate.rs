@@ -10,7 +10,7 @@ fn is_admitted(ticket: &lockgate::engine::Ticket) -> bool {
 }
 
 #[test]
-fn tickets_of_a_slot_are_admitted_in_the_order_they_were_taken() {
+fn g_01_r2_tickets_of_a_slot_are_admitted_in_the_order_they_were_taken() {
     let gate = Rc::new(Gate::default());
     let tickets: Vec<_> = (0..3).map(|_| gate.enter(&slot("s1"))).collect();
     assert_eq!(tickets.iter().map(is_admitted).collect::<Vec<_>>(), [true, false, false]);
@@ -20,7 +20,7 @@ fn tickets_of_a_slot_are_admitted_in_the_order_they_were_taken() {
 }
 
 #[test]
-fn a_waiter_that_leaves_neither_admits_its_successor_nor_blocks_it() {
+fn g_02_r4_a_waiter_that_leaves_neither_admits_its_successor_nor_blocks_it() {
     let gate = Rc::new(Gate::default());
     let [holder, waiter, successor] = [(); 3].map(|()| gate.enter(&slot("s1")));
     drop(waiter);
@@ -30,14 +30,14 @@ fn a_waiter_that_leaves_neither_admits_its_successor_nor_blocks_it() {
 }
 
 #[test]
-fn slots_never_wait_for_each_other() {
+fn g_01_r1_slots_never_wait_for_each_other() {
     let gate = Rc::new(Gate::default());
     let tickets: Vec<_> = (0..9).map(|n| gate.enter(&slot(&n.to_string()))).collect();
     assert!(tickets.iter().all(is_admitted));
 }
 
 #[test]
-fn an_idle_slot_leaves_nothing_behind() {
+fn r6_an_idle_slot_leaves_nothing_behind() {
     let gate = Rc::new(Gate::default());
     for n in 0..1_000 {
         drop(gate.enter(&slot(&n.to_string())));

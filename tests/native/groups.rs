@@ -4,36 +4,16 @@ use std::rc::Rc;
 
 use crate::support::*;
 use lockgate::engine::{Agent, Builder, Options};
-use lockgate::error::{ErrorKind, Result};
-use lockgate::future::Local;
-use lockgate::message::Block;
+use lockgate::error::ErrorKind;
 use lockgate::model::scripted::{Line, ScriptedModel};
-use lockgate::port::{Store, Tool, ToolRun, ToolSpec};
+use lockgate::port::{Store, ToolSpec};
 use lockgate::tool::group::{Scope, ToolGroup};
 use serde_json::json;
-
-struct Named(Rc<ToolSpec>);
-
-impl Tool for Named {
-    fn spec(&self) -> &Rc<ToolSpec> {
-        &self.0
-    }
-
-    fn call<'a>(&'a self, _: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
-        Box::pin(std::future::ready(Ok(vec![Block::text("ran")])))
-    }
-}
 
 fn named(name: &str) -> Rc<Named> {
     let (name, description) = (name.to_owned(), String::new());
     let input_schema = json!({ "type": "object" });
-    Rc::new(Named(Rc::new(ToolSpec {
-        name,
-        description,
-        input_schema,
-        parallel: true,
-        timeout_ms: None,
-    })))
+    Rc::new(Named(Rc::new(ToolSpec::new(name, description, input_schema))))
 }
 
 fn group(name: &str, tool: &str, active: bool, scope: Scope) -> ToolGroup {
@@ -105,4 +85,32 @@ fn groups_of_the_host_are_not_the_model_s_to_switch() {
 fn a_group_that_names_no_tool_is_refused() {
     let groups = vec![group("net", "nobody", true, Scope::Model)];
     assert_eq!(builder(&memory(), [], groups).build().err().unwrap().kind(), ErrorKind::Options);
+}
+
+#[test]
+fn r33_the_result_of_a_tool_that_is_off_is_an_error() {
+    let agent = agent_of(&memory(), [Line::calls("web", &json!({})), Line::says("sorry")]);
+    assert!(results(&agent, "search").contains("\"state\":\"error\""));
+}
+
+#[test]
+fn r36_groups_that_one_session_switches_stay_as_they_are_in_another() {
+    let switch = Line::calls("reset_equipped_tools", &json!({ "to_activate": ["net"] }));
+    let lines = [switch, Line::calls("web", &json!({})), Line::says("found"), Line::says("no")];
+    let agent = agent_of(&memory(), lines);
+    // Both run at once: the second is asked while the first has the group on.
+    let (mut first, mut second) = (begin(&agent, "s1", "search"), begin(&agent, "s2", "search"));
+    block_on(first.finish()).unwrap();
+    block_on(second.finish()).unwrap();
+    assert_eq!(active(&agent), ["danger", "net"]);
+    let other = block_on(agent.state(&slot("s2"))).unwrap();
+    assert_eq!(other.facts.tool_context.activated_groups, ["danger"]);
+}
+
+#[test]
+fn r38_switching_is_absolute_and_leaves_the_host_s_groups_alone() {
+    let to = |names: &[&str]| Line::calls("reset_equipped_tools", &json!({ "to_activate": names }));
+    let agent = agent_of(&memory(), [to(&["net"]), to(&[]), Line::says("all off")]);
+    ask(&agent, "s1", "switch").unwrap();
+    assert_eq!(active(&agent), ["danger"]);
 }

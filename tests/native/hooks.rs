@@ -57,7 +57,7 @@ fn agent_with(
 ) -> Agent {
     let (name, description) = ("echo".to_owned(), String::new());
     let input_schema = json!({ "type": "object" });
-    let spec = ToolSpec { name, description, input_schema, parallel: true, timeout_ms: None };
+    let spec = ToolSpec::new(name, description, input_schema);
     let hook = Noting("hook", Rc::default(), Box::new(answer));
     builder_on(&memory(), model)
         .tool(Rc::new(Echo(Rc::new(spec))))
@@ -75,7 +75,7 @@ fn calling() -> Rc<ScriptedModel> {
 }
 
 #[test]
-fn hooks_are_asked_outermost_first_at_every_point() {
+fn r47_hooks_are_asked_outermost_first_at_every_point() {
     let seen: Rc<RefCell<Vec<String>>> = Rc::default();
     let nothing = || -> Answer { Box::new(|_, _| Ok(Value::Null)) };
     let agent = builder_on(&memory(), ScriptedModel::new([Line::says("hi")]))
@@ -114,7 +114,7 @@ fn a_hook_may_say_something_instead_of_the_model() {
 }
 
 #[test]
-fn an_answer_is_changed_before_it_is_stored() {
+fn r47_an_answer_is_changed_before_it_is_stored() {
     let agent = agent_with(ScriptedModel::new([Line::says("a secret")]), |point, given| {
         if point != Point::AfterModel {
             return Ok(Value::Null);
@@ -124,6 +124,7 @@ fn an_answer_is_changed_before_it_is_stored() {
         Ok(changed)
     });
     assert_eq!(ask(&agent, "s1", "hello").unwrap().text, "a ******");
+    assert_eq!(told(&agent, "s1"), ["user: hello", "assistant: a ******"]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::*;
 use lockgate::slot::Slot;
 use lockgate::store::entry::EntryRef;
-use lockgate::store::key::{SlotKeys, part, partition};
+use lockgate::store::key::{SlotKeys, part, partition, unpart};
 
 /// Ids that have been confused with each other somewhere.
 const TRICKY: &[&str] = &[
@@ -51,6 +51,17 @@ fn no_two_ids_share_a_part() {
 }
 
 #[test]
+fn a_part_that_is_kept_readable_gives_its_id_back() {
+    for id in TRICKY {
+        assert_eq!(unpart(&part(id)).as_deref(), Some(*id));
+    }
+    for other in ["", "t", "h.x", "t.-", "t.-4", "t.-zz", "t.-ff", "anonymous"] {
+        assert_eq!(unpart(other), None, "{other}");
+    }
+    assert_eq!(unpart(&part(&"x".repeat(76))), None, "only its hash is kept");
+}
+
+#[test]
 fn keys_use_only_their_alphabet_and_are_never_dots() {
     for id in TRICKY {
         for piece in SlotKeys::new(id, &Slot::new(Some(id), id).unwrap()).head().split('/') {
@@ -72,7 +83,7 @@ fn a_separator_in_an_id_changes_nothing() {
 }
 
 #[test]
-fn the_anonymous_user_is_nobody_s_name() {
+fn r11_the_anonymous_user_is_nobody_s_name() {
     let anonymous = partition("agent", None);
     assert!(TRICKY.iter().all(|id| partition("agent", Some(id)) != anonymous));
 }

@@ -63,7 +63,7 @@ fn a_caller_may_say_text_or_blocks() {
 }
 
 #[test]
-fn integers_beyond_doubles_stay_exact() {
+fn v_10_integers_beyond_doubles_stay_exact() {
     let text = r#"{"id":"m","role":"assistant","content":[{"type":"tool_use","id":"c","name":"t","input":{"n":9007199254740993},"state":"pending"}],"at":""}"#;
     let message = Message::from_json(&serde_json::from_str(text).unwrap()).unwrap();
     assert_eq!(serde_json::to_string(&message).unwrap().matches("9007199254740993").count(), 1);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::support::*;
 use lockgate::engine::{Agent, CallRequest, Ended};
 use lockgate::error::ErrorKind;
+use lockgate::message::{Block, Delta};
 use lockgate::model::scripted::{Line, ScriptedModel};
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ fn form() -> Value {
 
 fn ask_for(agent: &Agent, schema: Value) -> Ended {
     let request = CallRequest { output: Some(schema), ..request("s1", "how many?") };
-    block_on(agent.call(request)?.finish())
+    block_on(agent.begin(request)?.finish())
 }
 
 fn given(input: &Value) -> Line {
@@ -22,7 +23,7 @@ fn given(input: &Value) -> Line {
 }
 
 #[test]
-fn an_answer_through_the_hidden_tool_is_the_output_and_leaves_only_text() {
+fn r31_an_answer_through_the_hidden_tool_is_the_output_and_leaves_only_text() {
     let agent = agent(ScriptedModel::new([given(&json!({ "n": 3 }))]));
     let reply = ask_for(&agent, form()).unwrap();
     assert_eq!(reply.output, Some(json!({ "n": 3 })));
@@ -40,7 +41,7 @@ fn an_answer_in_plain_json_is_taken_too() {
 }
 
 #[test]
-fn an_answer_of_another_form_is_asked_for_once_more_and_leaves_nothing_behind() {
+fn r31_an_answer_of_another_form_is_asked_for_once_more_and_leaves_nothing_behind() {
     let model = ScriptedModel::new([given(&json!({ "n": "many" })), given(&json!({ "n": 5 }))]);
     let agent = agent(Rc::clone(&model) as _);
     assert_eq!(ask_for(&agent, form()).unwrap().output, Some(json!({ "n": 5 })));
@@ -67,7 +68,7 @@ fn a_form_that_is_no_object_is_wrapped_and_unwrapped() {
 fn the_hidden_tool_is_not_shown() {
     let agent = agent(ScriptedModel::new([given(&json!({ "n": 3 }))]));
     let mut call =
-        agent.call(CallRequest { output: Some(form()), ..request("s1", "how many?") }).unwrap();
+        agent.begin(CallRequest { output: Some(form()), ..request("s1", "how many?") }).unwrap();
     while let Some(event) = block_on(call.next()) {
         assert!(!json!(event.event)["type"].as_str().unwrap().starts_with("tool"));
     }
@@ -82,7 +83,7 @@ fn a_named_call_made_again_has_its_output_again() {
             call_id: Some("c1".into()),
             ..request("s1", "how many?")
         };
-        let reply = block_on(agent.call(named).unwrap().finish()).unwrap();
+        let reply = block_on(agent.begin(named).unwrap().finish()).unwrap();
         assert_eq!(reply.output, Some(json!({ "n": 3 })));
     }
 }
@@ -91,5 +92,24 @@ fn a_named_call_made_again_has_its_output_again() {
 fn a_form_that_is_no_schema_is_refused() {
     let agent = agent(ScriptedModel::new([]));
     let request = CallRequest { output: Some(json!({ "type": 5 })), ..request("s1", "how many?") };
-    assert_eq!(agent.call(request).err().unwrap().kind(), ErrorKind::InputInvalid);
+    assert_eq!(agent.begin(request).err().unwrap().kind(), ErrorKind::InputInvalid);
+}
+
+#[test]
+fn r31_what_both_tries_cost_is_added_up_and_thoughts_stay() {
+    let usage = |output| Delta::Usage { input: Some(10), output: Some(output), cached: None };
+    let thinks = Delta::Thinking { text: "let me count".into(), signature: None };
+    let call = |input: &Value| Delta::ToolCall {
+        index: 0,
+        id: Some("c1".into()),
+        name: Some("generate_response".into()),
+        arguments: input.to_string(),
+        provider: None,
+    };
+    let wrong = Line::Sends(vec![usage(3), call(&json!({ "n": "many" }))]);
+    let right = Line::Sends(vec![thinks, usage(4), call(&json!({ "n": 5 }))]);
+    let agent = agent(ScriptedModel::new([wrong, right]));
+    let reply = ask_for(&agent, form()).unwrap();
+    assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), (20, 7));
+    assert!(matches!(reply.message.content[..], [Block::Thinking { .. }, Block::Text { .. }]));
 }

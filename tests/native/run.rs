@@ -77,7 +77,7 @@ fn a_tool_result_goes_back_to_the_model() {
 }
 
 #[test]
-fn results_stand_in_the_order_of_the_calls_however_they_come() {
+fn t_08_r32_results_stand_in_the_order_of_the_calls_however_they_come() {
     let mut run = Run::new(8);
     run.replied(asks(&["a", "b", "c"]));
     for id in ["2", "0", "1"] {
@@ -126,7 +126,7 @@ fn an_interrupted_answer_keeps_its_words_and_drops_its_half_calls() {
 }
 
 #[test]
-fn at_the_limit_the_model_is_asked_once_more_without_tools() {
+fn t_12_r27_at_the_limit_the_model_is_asked_once_more_without_tools() {
     let mut run = Run::new(1);
     run.replied(asks(&["a"]));
     returned(&mut run, "0");
@@ -136,7 +136,7 @@ fn at_the_limit_the_model_is_asked_once_more_without_tools() {
 }
 
 #[test]
-fn calls_in_a_closing_answer_are_not_run_and_still_get_results() {
+fn r27_calls_in_a_closing_answer_are_not_run_and_still_get_results() {
     let mut run = Run::new(1);
     run.replied(asks(&["a"]));
     returned(&mut run, "0");
@@ -157,7 +157,7 @@ fn a_call_cut_off_at_the_token_limit_is_not_run() {
 }
 
 #[test]
-fn arguments_that_are_no_json_become_an_error_the_model_can_read() {
+fn t_01_arguments_that_are_no_json_become_an_error_the_model_can_read() {
     let (reply, _) = replies(vec![fragment(0, Some("0"), Some("a"), "{\"x\": oops}")]);
     let mut run = Run::new(8);
     run.replied(reply);
@@ -170,10 +170,39 @@ fn arguments_that_are_no_json_become_an_error_the_model_can_read() {
         },
     );
     assert!(text.text().contains("not valid JSON"), "{}", text.text());
+    assert!(text.text().contains("line 1 column 7"), "{}", text.text());
 }
 
 #[test]
-fn a_blank_answer_is_asked_for_again_twice_and_then_is_empty() {
+fn t_02_arguments_are_read_when_the_stream_has_ended_and_not_before() {
+    let first = fragment(0, Some("0"), Some("a"), "{\"x\":1}");
+    let (reply, events) = replies(vec![first.clone(), fragment(0, None, None, ",{}")]);
+    assert_eq!(reply.unreadable.len(), 1, "what parsed by itself was only the beginning");
+    let ends = events.iter().filter(|event| matches!(event, Event::ToolCallEnd { .. }));
+    assert_eq!(ends.count(), 1);
+    let (reply, _) = replies(vec![first]);
+    assert_eq!(reply.message.tool_uses().next().unwrap().input, json!({ "x": 1 }));
+}
+
+#[test]
+fn r66_calls_end_when_the_answer_does_and_empty_pieces_show_nothing() {
+    // The reference ends a call when the next begins; ours reads arguments only when all of the answer is there.
+    let deltas = vec![
+        Delta::Text(String::new()),
+        fragment(0, Some("0"), Some("a"), "{}"),
+        fragment(1, Some("1"), Some("b"), ""),
+        fragment(1, None, None, "{}"),
+    ];
+    let (_, events) = replies(deltas);
+    let named = |event: &Event| json!(event)["type"].as_str().unwrap().to_owned();
+    let names: Vec<_> = events.iter().map(named).collect();
+    let expected = "text-start text-end tool-call-start tool-call-delta tool-call-start \
+                    tool-call-delta tool-call-end tool-call-end";
+    assert_eq!(names.join(" "), expected);
+}
+
+#[test]
+fn r28_r29_a_blank_answer_is_asked_for_again_twice_and_then_is_empty() {
     let mut run = Run::new(8);
     for _ in 0..2 {
         run.replied(says("  "));
@@ -206,7 +235,7 @@ fn a_call_whose_name_never_comes_is_dropped() {
 }
 
 #[test]
-fn every_start_has_its_end_and_words_close_a_thought() {
+fn r66_every_start_has_its_end_and_words_close_a_thought() {
     let think = |text: &str| Delta::Thinking { text: text.into(), signature: None };
     let (_, events) =
         replies(vec![think("hm"), Delta::Text("a".into()), fragment(0, None, Some("t"), "{}")]);

@@ -87,7 +87,7 @@ fn at_most_twenty_problems_are_told() {
 }
 
 #[test]
-fn null_for_an_optional_property_means_that_it_is_not_given() {
+fn r34_null_for_an_optional_property_means_that_it_is_not_given() {
     let schema = compiled(&json!({
         "$defs": { "text": { "type": "string" }, "place": { "properties": {
             "city": { "$ref": "#/$defs/text" }, "zip": { "type": ["string", "null"] },
@@ -204,7 +204,7 @@ fn names_of_javascript_prototypes_are_names_like_others() {
 }
 
 #[test]
-fn numbers_are_not_rounded() {
+fn v_10_numbers_are_not_rounded() {
     let schema = compiled(&json!({ "maximum": 9_007_199_254_740_993_u64, "multipleOf": 0.01 }));
     assert_eq!(schema.check(&json!(0.07)), Ok(()));
     assert_eq!(problems(&schema, &json!(0.075)), ["must be a multiple of 0.01, but is 0.075"]);

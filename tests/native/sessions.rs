@@ -1,17 +1,20 @@
 //! Two writers, stores that fail, and the format that is kept.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
 use crate::support::*;
-use lockgate::engine::{Agent, Format};
+use lockgate::engine::{Agent, CallRequest, Format};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
+use lockgate::message::Block;
 use lockgate::model::scripted::{Line, ScriptedModel};
-use lockgate::port::{Batch, Capabilities, Committed, Page, Record, Store};
+use lockgate::port::{
+    Batch, Capabilities, Committed, Page, Record, Store, Tool, ToolRun, ToolSpec,
+};
 use lockgate::store::memory::MemoryStore;
 use serde_json::{Value, json};
 
@@ -80,7 +83,7 @@ fn a_commit_whose_outcome_is_unknown_is_neither_lost_nor_doubled() {
 }
 
 #[test]
-fn a_save_that_fails_fails_the_call_and_hands_back_the_answer() {
+fn s_11_r9_a_save_that_fails_fails_the_call_and_hands_back_the_answer() {
     let store = Rc::new(Faulty::default());
     *store.plan.borrow_mut() = [Fault::Fine, Fault::Fails, Fault::Fails].into();
     let agent = agent_on(&(Rc::clone(&store) as _), answers(2));
@@ -91,8 +94,66 @@ fn a_save_that_fails_fails_the_call_and_hands_back_the_answer() {
     assert_eq!(told(&agent, "s1")[0], "user: hello");
 }
 
+/// The reference gives a failed save to nobody; here the turn waits in memory, and the caller's next try saves it.
 #[test]
-fn the_first_error_wins_and_carries_the_second() {
+fn s_11_a_turn_that_could_not_be_saved_is_saved_by_the_next_try_and_runs_no_tool_twice() {
+    // What the save meets: it fails for good, or it arrives although it seems to fail, before or after it is settled.
+    let plans: [&[Fault]; 3] = [
+        &[Fault::Fine, Fault::Fails, Fault::Fails],
+        &[Fault::Fine, Fault::Fails, Fault::Fails, Fault::Fails, Fault::Fails],
+        &[Fault::Fine, Fault::Fails, Fault::AppliesAndFails],
+    ];
+    for plan in plans {
+        let store = Rc::new(Faulty::default());
+        *store.plan.borrow_mut() = plan.iter().copied().collect();
+        let n_runs = Rc::new(Cell::new(0));
+        let lines = [Line::calls("count", &json!({})), Line::says("counted"), Line::says("and?")];
+        let model = ScriptedModel::new(lines);
+        let agent = builder_on(&(Rc::clone(&store) as _), Rc::clone(&model) as _)
+            .tool(Rc::new(Counts::new(&n_runs)))
+            .build()
+            .unwrap();
+        let named = || CallRequest { call_id: Some("mine".into()), ..request("s1", "count") };
+        let failed = block_on(agent.begin(named()).unwrap().finish()).unwrap_err();
+        assert_eq!(failed.error.kind(), ErrorKind::StoreUnavailable);
+        assert_eq!(failed.partial.unwrap().text(), "counted");
+        let mut tries = (0..2).map(|_| block_on(agent.begin(named()).unwrap().finish()));
+        let reply = tries.find_map(|ended| ended.ok()).unwrap();
+        assert_eq!((reply.text.as_str(), reply.messages.len()), ("counted", 4));
+        ask(&agent, "s1", "go on").unwrap();
+        assert_eq!((n_runs.get(), model.requests().len()), (1, 3));
+        let told = told(&agent, "s1");
+        assert_eq!(
+            (told.len(), told[0].as_str(), told[3].as_str()),
+            (6, "user: count", "assistant: counted")
+        );
+        assert_eq!(block_on(agent.session(&slot("s1"))).unwrap().unwrap().branches, 0);
+    }
+}
+
+/// A tool that counts how often it ran.
+struct Counts(Rc<ToolSpec>, Rc<Cell<u32>>);
+
+impl Counts {
+    fn new(n_runs: &Rc<Cell<u32>>) -> Counts {
+        let spec = ToolSpec::new("count", "counts", json!({ "type": "object" }));
+        Counts(Rc::new(spec), Rc::clone(n_runs))
+    }
+}
+
+impl Tool for Counts {
+    fn spec(&self) -> &Rc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(&'a self, _: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
+        self.1.set(self.1.get() + 1);
+        Box::pin(std::future::ready(Ok(vec![Block::text("one more")])))
+    }
+}
+
+#[test]
+fn r9_the_first_error_wins_and_carries_the_second() {
     let store = Rc::new(Faulty::default());
     *store.plan.borrow_mut() = [Fault::Fine, Fault::Fails, Fault::Fails].into();
     let agent = agent_on(
@@ -105,7 +166,7 @@ fn the_first_error_wins_and_carries_the_second() {
 }
 
 #[test]
-fn two_writers_without_a_lock_both_keep_their_turns() {
+fn r17_two_writers_without_a_lock_both_keep_their_turns() {
     let store = memory();
     let slow = agent_on(&store, ScriptedModel::new([Line::says("slow answer")]));
     let fast = agent_on(&store, answers(1));
@@ -131,7 +192,7 @@ fn two_writers_without_a_lock_both_keep_their_turns() {
 }
 
 #[test]
-fn a_change_by_another_agent_is_seen_by_the_next_call() {
+fn r7_a_change_by_another_agent_is_seen_by_the_next_call() {
     let store = memory();
     let model = answers(2);
     let (one, other) = (agent_on(&store, Rc::clone(&model) as _), agent_on(&store, answers(1)));
@@ -142,7 +203,7 @@ fn a_change_by_another_agent_is_seen_by_the_next_call() {
 }
 
 #[test]
-fn an_unreadable_head_is_an_error_and_stays_as_it_is() {
+fn r10_an_unreadable_head_is_an_error_and_stays_as_it_is() {
     let store = memory();
     let agent = agent_on(&store, answers(2));
     ask(&agent, "s1", "hello").unwrap();
@@ -160,7 +221,7 @@ fn an_unreadable_head_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_missing_entry_is_an_error_and_not_a_shorter_conversation() {
+fn r10_a_missing_entry_is_an_error_and_not_a_shorter_conversation() {
     let store = memory();
     let agent = agent_on(&store, answers(3));
     ask(&agent, "s1", "one").unwrap();
@@ -278,7 +339,7 @@ fn write_fixture_session(agent: &Agent) {
     ask(agent, "s1", "hello").unwrap();
     let named =
         lockgate::engine::CallRequest { call_id: Some("mine".into()), ..request("s1", "and now?") };
-    block_on(agent.call(named).unwrap().finish()).unwrap();
+    block_on(agent.begin(named).unwrap().finish()).unwrap();
     let mut cut_off = begin(agent, "s1", "and then?");
     while !matches!(block_on(cut_off.next()).map(|it| json!(it)["type"].clone()), Some(Value::String(it)) if it == "accepted")
     {
@@ -347,7 +408,7 @@ fn a_hanging_store_is_a_timeout() {
 }
 
 #[test]
-fn clearing_the_context_keeps_the_log_and_other_sessions() {
+fn r20_clearing_the_context_keeps_the_log_and_other_sessions() {
     let agent = agent(answers(4));
     for session in ["s1", "s2"] {
         ask(&agent, session, "hello").unwrap();
@@ -360,6 +421,22 @@ fn clearing_the_context_keeps_the_log_and_other_sessions() {
     assert_eq!(told(&agent, "s1").len(), 4);
     block_on(agent.clear_context(&slot("nobody"))).unwrap();
     assert!(block_on(agent.session(&slot("nobody"))).unwrap().is_none());
+}
+
+#[test]
+fn r20_clearing_leaves_everything_but_the_messages_as_it_was() {
+    let agent = agent(answers(2));
+    ask(&agent, "s1", "hello").unwrap();
+    let mut state = json!(block_on(agent.state(&slot("s1"))).unwrap());
+    state["tool_context"] = json!({ "activated_groups": ["net"], "activated_skills": ["pdf"] });
+    state["permission_context"]["mode"] = json!("explore");
+    block_on(agent.put_state(&slot("s1"), &state).unwrap()).unwrap();
+    block_on(agent.clear_context(&slot("s1"))).unwrap();
+    let cleared = json!(block_on(agent.state(&slot("s1"))).unwrap());
+    assert_eq!((&cleared["context"], &cleared["summary"]), (&json!([]), &json!("")));
+    for part in ["tool_context", "permission_context", "session_id", "user_id"] {
+        assert_eq!(cleared[part], state[part], "{part}");
+    }
 }
 
 #[test]
@@ -477,4 +554,133 @@ fn a_session_of_the_reference_goes_on_here_and_back_again() {
         (serde_json::from_str(&document).unwrap(), serde_json::from_str(&exported).unwrap());
     assert_eq!(ours, theirs);
     ask(&agent, "s1", "go on").unwrap();
+}
+
+/// A store whose reads come from a replica that is some commits behind; every read brings it one further.
+struct Lagging {
+    primary: MemoryStore,
+    replica: MemoryStore,
+    backlog: RefCell<VecDeque<Batch>>,
+}
+
+impl Lagging {
+    async fn catch_up(&self) {
+        let next = self.backlog.borrow_mut().pop_front();
+        if let Some(mut batch) = next {
+            batch.expect = None;
+            self.replica.commit(&batch).await.unwrap();
+        }
+    }
+}
+
+impl Store for Lagging {
+    fn capabilities(&self) -> Capabilities {
+        self.primary.capabilities()
+    }
+
+    fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        Box::pin(async move {
+            self.catch_up().await;
+            self.replica.get(keys).await
+        })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        Box::pin(async move {
+            self.catch_up().await;
+            self.replica.list(prefix, page).await
+        })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
+        Box::pin(async move {
+            let committed = self.primary.commit(batch).await?;
+            if committed == Committed::Done {
+                self.backlog.borrow_mut().push_back(batch.clone());
+            }
+            Ok(committed)
+        })
+    }
+}
+
+#[test]
+fn r_14_a_replica_that_lags_behind_never_makes_a_turn_overwrite_another() {
+    let (primary, replica) = (MemoryStore::new(), MemoryStore::new());
+    let store = Rc::new(Lagging { primary, replica, backlog: RefCell::default() });
+    let nodes = [(); 2].map(|()| agent_on(&(Rc::clone(&store) as _), answers(30)));
+    let mut acknowledged = Vec::new();
+    for n in 0..20 {
+        let text = format!("question {n}");
+        if ask(&nodes[n % 2], "s1", &text).is_ok() {
+            acknowledged.push(format!("user: {text}"));
+        }
+    }
+    assert!(acknowledged.len() > 10, "{} of 20 were answered", acknowledged.len());
+    block_on(async {
+        while !store.backlog.borrow().is_empty() {
+            store.catch_up().await
+        }
+    });
+    let told = told(&nodes[0], "s1");
+    for text in acknowledged {
+        assert_eq!(told.iter().filter(|line| **line == text).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn r_04_a_head_that_is_older_than_its_log_overwrites_nothing_of_it() {
+    let store = memory();
+    let agent = agent_on(&store, answers(4));
+    for text in ["one", "two"] {
+        ask(&agent, "s1", text).unwrap();
+    }
+    let head = "1.t.helper/t.alice/slot/t.s1/head".to_owned();
+    let older = block_on(store.get(std::slice::from_ref(&head))).unwrap().pop().flatten().unwrap();
+    ask(&agent, "s1", "three").unwrap();
+    let logged = |store: &Rc<dyn Store>| {
+        block_on(store.list("1.t.helper/t.alice/slot/t.s1/log/", Page::default())).unwrap()
+    };
+    let before = logged(&store);
+    // A failover brings the head of a moment ago back, and the log of now.
+    let put = vec![(head, older.value)];
+    block_on(store.commit(&Batch { revision: older.revision, put, ..Batch::default() })).unwrap();
+    ask(&agent, "s1", "four").unwrap();
+    assert_eq!(told(&agent, "s1").len(), 6, "it goes on from the head that there is");
+    let after = logged(&store);
+    assert!(before.iter().all(|entry| after.contains(entry)), "the third turn is still in the log");
+}
+
+#[test]
+fn i_08_a_record_under_a_hashed_key_is_read_only_by_whom_it_belongs_to() {
+    let store = memory();
+    let agent = agent_on(&store, answers(1));
+    let (mine, theirs) = ("m".repeat(200), "t".repeat(200));
+    ask(&agent, &mine, "hello").unwrap();
+    let records = block_on(store.list("", Page::default())).unwrap();
+    let head = records.into_iter().find(|(key, _)| key.ends_with("/head")).unwrap();
+    assert!(head.0.contains("/h."), "the id is hashed: {}", head.0);
+    // As if the two ids had the same hash.
+    let elsewhere = lockgate::store::key::SlotKeys::new("helper", &slot(&theirs)).head();
+    let put = vec![(elsewhere, head.1.value)];
+    block_on(store.commit(&Batch { revision: head.1.revision, put, ..Batch::default() })).unwrap();
+    let error = block_on(agent.state(&slot(&theirs))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreCorrupt);
+    assert!(!error.message().contains(&mine), "nobody learns whose it is");
+}
+
+#[test]
+fn i_10_a_session_of_somebody_else_is_as_absent_as_one_that_never_was() {
+    let agent = agent(answers(1));
+    ask(&agent, "secret-plan", "hello").unwrap();
+    let bob = |session: &str| lockgate::slot::Slot::new(Some("bob"), session).unwrap();
+    let said = |session: &str| {
+        let exported = block_on(agent.export_session(&bob(session), Format::Lockgate));
+        let renamed = block_on(agent.rename_session(&bob(session), "x".to_owned()));
+        let errors = [exported.unwrap_err(), renamed.unwrap_err()];
+        errors.map(|error| format!("{error:?}").replace(session, "it"))
+    };
+    assert_eq!(said("secret-plan"), said("never-was"));
+    assert!(block_on(agent.session(&bob("secret-plan"))).unwrap().is_none());
+    let listed = block_on(agent.list_sessions(Some("bob"), Page::default())).unwrap();
+    assert!(listed.is_empty());
 }

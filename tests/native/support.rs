@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use lockgate::engine::{Agent, Builder, Call, CallRequest, Ended, Options};
+use lockgate::error::Result;
 use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
-use lockgate::port::{Host, Model, Store};
+use lockgate::port::{Host, Model, Store, Tool, ToolRun, ToolSpec};
 use lockgate::slot::Slot;
 use lockgate::store::memory::MemoryStore;
 
@@ -52,8 +53,11 @@ pub struct TestHost {
 
 impl TestHost {
     pub fn new() -> Rc<TestHost> {
+        thread_local!(static N_HOSTS: Cell<u64> = const { Cell::new(0) });
         let host = TestHost::default();
         host.now.set(1_790_000_000_000.0);
+        // Two nodes of one story never mint the same id.
+        host.seed.set(N_HOSTS.replace(N_HOSTS.get() + 1));
         Rc::new(host)
     }
 
@@ -71,9 +75,16 @@ impl TestHost {
 #[derive(Clone)]
 pub struct HostHandle(pub Rc<TestHost>);
 
+/// What the names of nodes begin with that are known to be gone.
+pub const DEAD: &str = "dead";
+
 impl Host for HostHandle {
     fn now_ms(&self) -> f64 {
         self.0.now.get()
+    }
+
+    fn is_gone(&self, node: &str) -> bool {
+        node.starts_with(DEAD)
     }
 
     fn random(&self, bytes: &mut [u8]) {
@@ -138,7 +149,7 @@ pub fn ask(agent: &Agent, session: &str, text: &str) -> Ended {
 }
 
 pub fn begin(agent: &Agent, session: &str, text: &str) -> Call {
-    agent.call(request(session, text)).unwrap()
+    agent.begin(request(session, text)).unwrap()
 }
 
 /// The roles and texts of a session's log.
@@ -161,4 +172,17 @@ pub async fn yield_once() {
         Poll::Pending
     })
     .await;
+}
+
+/// A tool that runs, whatever it is called.
+pub struct Named(pub Rc<ToolSpec>);
+
+impl Tool for Named {
+    fn spec(&self) -> &Rc<ToolSpec> {
+        &self.0
+    }
+
+    fn call<'a>(&'a self, _: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
+        Box::pin(std::future::ready(Ok(vec![Block::text("ran")])))
+    }
 }

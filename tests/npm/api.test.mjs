@@ -27,7 +27,7 @@ test("a type that changes, goes, or loses an optional member is noticed", async 
   };
   change("types.d.ts", "readonly data: string", "readonly data: number");
   change("types.d.ts", "readonly queueLimit?: number", "readonly queueLimit: number");
-  change("types.d.ts", "readonly topP?: number;", "");
+  change("model-types.d.ts", "readonly topP?: number;", "");
   change("types.d.ts", '| "length"', "");
   change("index.d.ts", "export { textOf }", "export { textOf as textFrom }");
   const [before, after] = [await compare({ dist }), await compare({ dist: changed })];

@@ -2,7 +2,62 @@
 import { story } from "./project.mjs";
 
 story(
-  "a tool that calls its own session is told so at once, however it does it",
+  "G-05: without AsyncLocalStorage tools and middleware are known by their signal, and a deadline ends what is not",
+  async ({ createAgent, tool, memoryStore, modelOf, textOf, assert }) => {
+    // As in a page: nothing follows asynchronous code.
+    process.getBuiltinModule = undefined;
+    let agent;
+    const codes = {};
+    const own = { sessionId: "s", userId: "alice" };
+    const later = () => new Promise((resolve) => setTimeout(resolve, 1));
+    const note = (name, promise) => promise.then(({ text }) => (codes[name] = text), (error) => (codes[name] = error.code));
+    const unknown = [];
+    const self = tool({
+      name: "self",
+      description: "calls its own session",
+      inputSchema: { type: "object" },
+      timeoutMs: 100,
+      async execute(_, { signal }) {
+        await later();
+        await note("a tool, by its signal", agent.call("again", { ...own, signal }));
+        unknown.push(note("a tool, by nothing", agent.call("again", own)));
+        await unknown[0];
+        return "never said: the deadline is over";
+      },
+    });
+    const hook = {
+      name: "hook",
+      async onCall([{ content }], context) {
+        if (textOf(content) !== "go") return;
+        await note("middleware, at once", agent.call("again", own));
+      },
+      async beforeModel({ messages }, context) {
+        if (messages.length > 1) return;
+        await later();
+        await note("middleware, by its signal", agent.call("again", { ...own, signal: context.signal }));
+        await note("middleware, by its context", agent.call("again", context));
+      },
+    };
+    const model = modelOf(async function* ({ messages }) {
+      if (messages.length === 1) yield { type: "tool-call", index: 0, name: "self", arguments: "{}" };
+      else yield { type: "text", text: `after ${messages.length}` };
+    });
+    agent = await createAgent({ name: "helper", model, tools: [self], middleware: [hook], store: memoryStore() });
+    const { messages } = await agent.call("go", own);
+    assert.match(JSON.stringify(messages), /did not finish within 100 ms/);
+    await unknown[0];
+    assert.deepEqual(codes, {
+      "middleware, at once": "REENTRANT",
+      "middleware, by its signal": "REENTRANT",
+      "middleware, by its context": "REENTRANT",
+      "a tool, by its signal": "REENTRANT",
+      "a tool, by nothing": "after 5",
+    });
+  },
+);
+
+story(
+  "G-05: a tool that calls its own session is told so at once, however it does it",
   async ({ createAgent, tool, memoryStore, customModel, assert }) => {
     let agent;
     const codes = {};
@@ -212,7 +267,7 @@ story(
 );
 
 story(
-  "interrupting one session leaves the others running",
+  "R21: interrupting one session leaves the others running",
   async ({ createAgent, customModel, assert }) => {
     const release = [];
     const model = customModel({
@@ -237,7 +292,7 @@ story(
 );
 
 story(
-  "what a tool answers after its deadline, or after its session is gone, changes nothing",
+  "G-04, T-06, T-13: what a tool answers after its deadline, or after its session is gone, changes nothing",
   async ({ createAgent, demoModel, tool, lines, assert }) => {
     const late = [];
     const slow = tool({
@@ -264,7 +319,7 @@ story(
 );
 
 story(
-  "names that objects have by birth are neither tools nor sessions of anybody",
+  "T-03: names that objects have by birth are neither tools nor sessions of anybody",
   async ({ createAgent, customModel, lines, assert }) => {
     const model = customModel({
       id: "m",
@@ -286,7 +341,7 @@ story(
 );
 
 story(
-  "two copies of the package over one store wait for each other, and know each other's errors",
+  "G-18: two copies of the package over one store wait for each other, and know each other's errors",
   async ({ createAgent, demoModel, memoryStore, LockgateError, lines, assert }) => {
     const { cpSync, rmSync } = await import("node:fs");
     const own = new URL("../", import.meta.resolve("lockgate"));

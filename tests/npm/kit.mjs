@@ -79,6 +79,19 @@ export const lines = (messages) =>
 export const resultsIn = (messages) =>
   messages.flatMap(({ content }) => content.filter(({ type }) => type === "tool_result"));
 
+/** A script that makes tool calls, each `[name, input]`, one after the other. */
+export const callsOf = (...calls) => [
+  ...calls.map(([name, input]) => ({ toolCalls: [{ name, input }] })),
+  "Done.",
+];
+
+/** What came of the tool calls of a reply, as texts; a refusal begins with `error: `. */
+export const outcomesOf = ({ messages }) =>
+  resultsIn(messages).map(({ state, output }) => {
+    const text = output.map((block) => block.text).join("|");
+    return state === "success" ? text : `${state}: ${text}`;
+  });
+
 /** A store that counts, and that may be told to do something else: `around.commit(batch, next)` and the like. */
 export function watched(around = {}, inner = memoryStore()) {
   const count = { get: 0, list: 0, commit: 0 };

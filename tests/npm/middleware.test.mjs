@@ -2,7 +2,7 @@
 import { story } from "./project.mjs";
 
 story(
-  "middleware sees every phase, in order, with the call's own context",
+  "R47: middleware sees every phase, in order, with the call's own context",
   async ({ createAgent, customModel, tool, assert }) => {
     const seen = [];
     const note = (name) =>

@@ -22,7 +22,7 @@ story(
 
 story(
   "whatever a model does wrong is an error of the call and never of the process",
-  async ({ createAgent, modelOf, rejection, LockgateError, assert }) => {
+  async ({ createAgent, modelOf, memoryStore, rejection, LockgateError, assert }) => {
     const faults = {
       "throws undefined": async function* () {
         throw undefined;
@@ -49,7 +49,8 @@ story(
       },
     };
     for (const [name, generate] of Object.entries(faults)) {
-      const agent = await createAgent({ name: "helper", model: modelOf(generate) });
+      const store = memoryStore();
+      const agent = await createAgent({ name: "helper", model: modelOf(generate), store });
       const error = await rejection(agent.call("hello", { sessionId: "s" }));
       assert.ok(error instanceof LockgateError, name);
       assert.equal(error.code, "MODEL_FAILED", `${name}: ${error.message}`);
@@ -76,7 +77,7 @@ story(
 );
 
 story(
-  "half a character from a model or a user is replaced, and the call ends well",
+  "V-09: half a character from a model or a user is replaced, and the call ends well",
   async ({ createAgent, modelOf, assert }) => {
     const model = modelOf(async function* () {
       yield { type: "text", text: "half \ud83d here" };

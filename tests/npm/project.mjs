@@ -6,6 +6,7 @@ import os from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { capture, inRoot, must, npmCommand } from "../../src/build/run.mjs";
 
 /** How long a program may take; only one that hangs takes that long. */
@@ -59,15 +60,33 @@ async function install(file, folder) {
   await must(npm, [...first, "install", ...flags, file], { cwd: folder, advice });
 }
 
-/** Runs a program in the project to its end: its exit code, and what it printed. */
-export async function run(source, { extension = "mjs", env = {}, args = [] } = {}) {
-  const folder = await project();
-  const file = path.join(folder, `program-${process.hrtime.bigint()}.${extension}`);
-  fs.writeFileSync(file, source);
-  return runFile(file, { cwd: folder, env, args });
+/** Everything of a module of the packed package, in this process. */
+export async function packedModule(name) {
+  const file = path.join(await project(), `load-${process.hrtime.bigint()}.mjs`);
+  fs.writeFileSync(file, `export * from ${JSON.stringify(name)};\n`);
+  return import(pathToFileURL(file).href);
 }
 
-function runFile(file, { cwd, env, args }) {
+/** Lets programs of the project use a package that is installed in the checkout, as its users install it. */
+export async function lend(...names) {
+  const folder = await project();
+  for (const name of names) {
+    const link = path.join(folder, "node_modules", name);
+    if (!fs.existsSync(link)) fs.symlinkSync(inRoot("node_modules", name), link, "junction");
+  }
+}
+
+/** Runs a program in the project to its end: its exit code, and what it printed. It stands in a folder of its own. */
+export async function run(source, { extension = "mjs", env = {}, args = [], patienceMs = PATIENCE_MS } = {}) {
+  const folder = await project();
+  const name = `program-${process.hrtime.bigint()}`;
+  const file = path.join(folder, `${name}.${extension}`);
+  fs.writeFileSync(file, source);
+  fs.mkdirSync(path.join(folder, name));
+  return runFile(file, { cwd: path.join(folder, name), env, args, patienceMs });
+}
+
+function runFile(file, { cwd, env, args, patienceMs }) {
   const child = spawn(process.execPath, [...args, file], {
     cwd,
     env: { ...process.env, NODE_OPTIONS: "", ...env },
@@ -75,7 +94,7 @@ function runFile(file, { cwd, env, args }) {
   });
   const said = { stdout: "", stderr: "", lingered: false };
   return new Promise((resolve, reject) => {
-    let limit = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
+    let limit = setTimeout(() => child.kill("SIGKILL"), patienceMs);
     child.stderr.on("data", (text) => (said.stderr += text));
     child.stdout.on("data", (text) => {
       said.stdout += text;
@@ -98,12 +117,12 @@ const DONE = "\n--- done ---\n";
 
 /**
  * Tells a story in a process of its own: a function that is written into a program there, so it sees nothing of this
- * process but its parameters. The first is everything of the package, its `testing`, the kit and `assert`.
- * The story fails if it throws, if a rejection is left unhandled, or if the process lives on after it.
+ * process but its parameters. The first is everything of the package, its `testing`, the kit, the scripted provider and `assert`.
+ * A story that takes long says so in `given.patienceMs`. The story fails if it throws, if a rejection is left unhandled, or if the process lives on after it.
  */
 export async function tell(story, given = null, modules = packed) {
   await placeKit(modules);
-  const { stdout, stderr, code, signal, lingered } = await run(programOf(story, given, modules));
+  const { stdout, stderr, code, signal, lingered } = await run(programOf(story, given, modules), given?.patienceMs ? { patienceMs: given.patienceMs } : {});
   assert.ok(!lingered, `the process lived on for ${LINGER_MS} ms after the story was over`);
   assert.equal(code, 0, `the story ended with ${signal ?? code}:\n${stderr}${stdout}`);
   assert.ok(stdout.includes(DONE), `the process ended before the story did:\n${stderr}`);
@@ -118,6 +137,7 @@ async function placeKit({ lockgate }) {
   const source = fs.readFileSync(inRoot("tests/npm/kit.mjs"), "utf8");
   const kit = source.replace('from "lockgate"', `from ${JSON.stringify(lockgate)}`);
   fs.writeFileSync(path.join(await project(), "kit.mjs"), kit);
+  fs.copyFileSync(inRoot("tests/npm/provider.mjs"), path.join(await project(), "provider.mjs"));
 }
 
 const programOf = (story, given, { lockgate, testing }) => `
@@ -125,12 +145,13 @@ import assert from "node:assert/strict";
 import * as lockgate from ${JSON.stringify(lockgate)};
 import * as testing from ${JSON.stringify(testing)};
 import * as kit from "./kit.mjs";
+import * as provider from "./provider.mjs";
 process.on("unhandledRejection", (reason) => {
   console.error("a rejection was left unhandled:", reason);
   process.exit(1);
 });
 const story = ${story};
-const answer = await story({ ...lockgate, ...testing, ...kit, assert }, ${JSON.stringify(given)});
+const answer = await story({ ...lockgate, ...testing, ...kit, ...provider, assert }, ${JSON.stringify(given)});
 process.stdout.write((JSON.stringify(answer) ?? "") + ${JSON.stringify(DONE)});
 `;
 

@@ -2,8 +2,8 @@
 import { story } from "./project.mjs";
 
 story(
-  "a tool that throws anything at all gives an error result, and the call ends well",
-  async ({ createAgent, scriptedModel, tool, resultsIn, assert }) => {
+  "V-06, T-05: a tool that throws anything at all gives an error result, and the call ends well",
+  async ({ createAgent, memoryStore, scriptedModel, tool, resultsIn, assert }) => {
     const hostile = new Proxy(new Error("never read"), {
       get: () => {
         throw new Error("not even this");
@@ -52,7 +52,7 @@ story(
         id: `call-${n}`,
       }));
       const model = scriptedModel([{ toolCalls }, "Well, that went wrong."]);
-      const agent = await createAgent({ name: "helper", model, tools });
+      const agent = await createAgent({ name: "helper", store: memoryStore(), model, tools });
       const reply = await agent.call("try", { sessionId: "s" });
       assert.equal(reply.text, "Well, that went wrong.");
       const results = resultsIn(model.requests[1].messages);
@@ -91,7 +91,7 @@ story(
 );
 
 story(
-  "what a tool answers reaches the model without loss",
+  "V-11: what a tool answers reaches the model without loss",
   async ({ createAgent, scriptedModel, tool, resultsIn, assert }) => {
     const cycle = { name: "loop" };
     cycle.self = cycle;
@@ -146,7 +146,7 @@ story(
         boolean: text("false"),
         not_a_number: text('"NaN"'),
         infinity: text('["Infinity","-Infinity",0]'),
-        big_integer: text('{"id":"9007199254740993"}'),
+        big_integer: text('{"id":9007199254740993}'),
         object: text('{"city":"Oslo","tags":["a","b"]}'),
         empty_list: text("[]"),
         list: text("[1,2]"),
@@ -231,5 +231,29 @@ story(
     assert.equal(first.output[0].text, '{"from":"validate"}');
     assert.equal(second.state, "error");
     assert.match(second.output[0].text, /the schema itself is broken/);
+  },
+);
+
+story(
+  "T-05: a key that an error quotes is not shown to the model, nor stored",
+  async ({ createAgent, memoryStore, scriptedModel, tool, resultsIn, textOf, assert }) => {
+    const key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
+    const leaky = tool({
+      name: "leaky",
+      description: "l",
+      inputSchema: { type: "object" },
+      execute: () => {
+        throw new Error(`401: Incorrect API key provided: ${key}. Try another.`);
+      },
+    });
+    const model = scriptedModel([{ toolCalls: [{ name: "leaky", input: {} }] }, "I see"]);
+    const store = memoryStore();
+    const agent = await createAgent({ name: "helper", model, tools: [leaky], store });
+    await agent.call("go", { sessionId: "s" });
+    const [result] = resultsIn(await agent.history({ sessionId: "s" }));
+    assert.equal(result.state, "error");
+    assert.match(textOf(result.output), /Incorrect API key provided.*Try another/);
+    const stored = (await store.list("")).map(({ value }) => new TextDecoder().decode(value)).join("");
+    for (const place of [stored, JSON.stringify(model.requests)]) assert.ok(!place.includes(key), "the key is there");
   },
 );

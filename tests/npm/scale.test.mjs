@@ -3,14 +3,14 @@ import { story } from "./project.mjs";
 
 story(
   "a thousand sessions with ten calls each at once keep every turn, in order",
-  async ({ createAgent, customModel, assert }) => {
+  async ({ createAgent, customModel, memoryStore, assert }) => {
     const model = customModel({
       id: "m",
       async *generate({ messages }) {
         yield { type: "text", text: `answer ${messages.length}` };
       },
     });
-    const agent = await createAgent({ name: "helper", model });
+    const agent = await createAgent({ name: "helper", model, store: memoryStore() });
     const calls = [];
     for (let n = 0; n < 10; n++) {
       for (let s = 0; s < 1_000; s++) calls.push(agent.call(`q${n}`, { sessionId: `s${s}` }));
@@ -26,14 +26,14 @@ story(
 
 story(
   "a thousand calls on one session, a hundred of them aborted, keep exactly what was accepted",
-  async ({ createAgent, customModel, assert }) => {
+  async ({ createAgent, customModel, memoryStore, assert }) => {
     const model = customModel({
       id: "m",
       async *generate() {
         yield { type: "text", text: "ok" };
       },
     });
-    const agent = await createAgent({ name: "helper", model, queueLimit: 1_000 });
+    const agent = await createAgent({ name: "helper", model, store: memoryStore(), queueLimit: 1_000 });
     const slot = { sessionId: "s" };
     const controllers = new Map();
     const calls = Array.from({ length: 1_000 }, (_, n) => {

@@ -2,8 +2,8 @@
 import { story } from "./project.mjs";
 
 story(
-  "a hundred calls at once on one session leave a hundred questions and answers in order",
-  async ({ createAgent, modelOf, lines, turns, assert }) => {
+  "G-01, R2: a hundred calls at once on one session leave a hundred questions and answers in order",
+  async ({ createAgent, memoryStore, modelOf, lines, turns, assert }) => {
     const seen = [];
     const model = modelOf(async function* ({ messages }) {
       const heard = lines(messages);
@@ -14,7 +14,7 @@ story(
       await turns((seen.length * 3) % 4);
       yield { type: "text", text: question };
     });
-    const agent = await createAgent({ name: "helper", model, queueLimit: 100 });
+    const agent = await createAgent({ name: "helper", store: memoryStore(), model, queueLimit: 100 });
     const numbers = Array.from({ length: 100 }, (_, n) => n);
     const replies = await Promise.all(numbers.map((n) => agent.call(`q${n}`, { sessionId: "s" })));
     const said = numbers.flatMap((n) => [`user: q${n}`, `assistant: to user: q${n}`]);
@@ -48,7 +48,7 @@ story(
 );
 
 story(
-  "two sessions overlap: both reach the model before either is answered",
+  "R1: two sessions overlap: both reach the model before either is answered",
   async ({ createAgent, modelOf, barrier, lines, assert }) => {
     const meet = barrier(4);
     const model = modelOf(async function* ({ messages }) {
@@ -131,7 +131,7 @@ story(
   },
 );
 
-story("ids that look alike are different sessions", async ({ createAgent, echo, assert }) => {
+story("R12: ids that look alike are different sessions", async ({ createAgent, echo, assert }) => {
   const agent = await createAgent({ name: "helper", model: echo() });
   const ids = [
     "a",
@@ -163,7 +163,7 @@ story("ids that look alike are different sessions", async ({ createAgent, echo, 
 });
 
 story(
-  "a call without a session is in the default session, if the agent has one",
+  "R11: a call without a session is in the default session, if the agent has one",
   async ({ createAgent, echo, rejection, assert }) => {
     const agent = await createAgent({ name: "helper", model: echo(), defaultSessionId: "home" });
     assert.equal((await agent.call("hello")).text, "you said hello");
@@ -206,7 +206,7 @@ story(
 );
 
 story(
-  "a call too many for the queue is refused with BUSY and leaves nothing",
+  "G-06: a call too many for the queue is refused with BUSY and leaves nothing",
   async ({ createAgent, modelOf, signpost, rejection, lines, assert }) => {
     const gate = signpost();
     const model = modelOf(async function* () {

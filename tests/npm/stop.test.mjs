@@ -2,7 +2,7 @@
 import { story } from "./project.mjs";
 
 story(
-  "leaving the loop stops the call, and what was said is saved when it is left",
+  "R8: leaving the loop stops the call, and what was said is saved when it is left",
   async ({ createAgent, endless, mapStore, lines, assert }) => {
     const { model } = endless();
     const agent = await createAgent({ name: "helper", model, store: mapStore() });
@@ -176,7 +176,7 @@ story(
 );
 
 story(
-  "a signal that fires while the call waits stores nothing of it and holds nobody up",
+  "G-02, R4: a signal that fires while the call waits stores nothing of it and holds nobody up",
   async ({ createAgent, modelOf, signpost, rejection, lines, assert }) => {
     const [reached, gate] = [signpost(), signpost()];
     const model = modelOf(async function* ({ messages }) {

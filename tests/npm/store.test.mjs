@@ -66,6 +66,8 @@ story(
     const agent = await createAgent({ name: "helper", model: echo(), store });
     const sizes = [];
     for (let n = 0; n < 300; n++) {
+      // What is indexed after a reply is not the call's own.
+      await agent.drain();
       bytes = 0;
       await agent.call("hello again", { sessionId: "s" });
       sizes.push(bytes);
@@ -123,7 +125,7 @@ story(
 );
 
 story(
-  "a store that throws is STORE_UNAVAILABLE, and what it threw is the cause, the same object",
+  "V-06: a store that throws is STORE_UNAVAILABLE, and what it threw is the cause, the same object",
   async ({ createAgent, echo, watched, rejection, assert }) => {
     const causes = [new Error("the disk is gone"), { odd: true }, "words", null, undefined, 5];
     const fail = {
@@ -250,7 +252,7 @@ story(
 );
 
 story(
-  "the input is stored before the model is asked",
+  "R8: the input is stored before the model is asked",
   async ({ createAgent, modelOf, watched, assert }) => {
     const order = [];
     const around = {
@@ -352,5 +354,46 @@ story(
     await agent.call("q1", { sessionId: "s" });
     await agent.call("q2", { sessionId: "s" });
     assert.equal(lines(await agent.history({ sessionId: "s" })).length, 4);
+  },
+);
+
+// S-21
+story(
+  "a store that lists too much shows nobody what is another's",
+  async ({ createAgent, echo, memoryStore, watched, lines, assert }) => {
+    const inner = memoryStore();
+    // As a store does whose index has gone astray: every list is of everything there is.
+    const { store } = watched({ list: () => inner.list("") }, inner);
+    const agent = await createAgent({ name: "helper", model: echo("to "), store });
+    const slots = ["alice", "bob"].map((userId) => ({ userId, sessionId: `of ${userId}` }));
+    for (const slot of slots) await agent.call(`I am ${slot.userId}`, slot);
+    for (const { userId, sessionId } of slots) {
+      const listed = (await agent.listSessions(userId)).map((info) => info.sessionId);
+      assert.deepEqual(listed, [sessionId]);
+      const history = lines(await agent.history({ userId, sessionId }));
+      assert.deepEqual(history, [`user: I am ${userId}`, `assistant: to I am ${userId}`]);
+    }
+  },
+);
+
+// S-16
+story(
+  "whoever knows a session from before it was deleted and made again cannot change it",
+  async ({ createAgent, echo, memoryStore, watched, rejection, lines, assert }) => {
+    const inner = memoryStore();
+    const [one, other] = [watched({}, inner).store, watched({}, inner).store];
+    const agent = await createAgent({ name: "helper", model: echo("to "), store: one });
+    const slot = { sessionId: "s" };
+    await agent.call("before", slot);
+    const known = await agent.getAgentState(slot);
+    const elsewhere = await createAgent({ name: "helper", model: echo("to "), store: other });
+    await elsewhere.deleteSession(slot);
+    await elsewhere.call("after", slot);
+    const now = await elsewhere.getAgentState(slot);
+    assert.notEqual(now.revision.split(".")[0], known.revision.split(".")[0]);
+    assert.equal((await rejection(agent.putAgentState(slot, known))).code, "SUPERSEDED");
+    await agent.call("again", slot);
+    const history = lines(await agent.history(slot));
+    assert.deepEqual(history, ["user: after", "assistant: to after", "user: again", "assistant: to again"]);
   },
 );

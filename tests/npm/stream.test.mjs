@@ -2,8 +2,8 @@
 import { story } from "./project.mjs";
 
 story(
-  "the events of a call come in order, numbered without gaps, and every start has its end",
-  async ({ createAgent, scriptedModel, tool, readAll, assert }) => {
+  "R66: the events of a call come in order, numbered without gaps, and every start has its end",
+  async ({ createAgent, scriptedModel, memoryStore, tool, readAll, assert }) => {
     const clock = tool({
       name: "clock",
       description: "the time",
@@ -16,7 +16,8 @@ story(
       toolCalls: [{ name: "clock", input: {} }],
     };
     const model = scriptedModel([first, { text: "It is noon.", usage: { outputTokens: 4 } }]);
-    const agent = await createAgent({ name: "helper", model, tools: [clock] });
+    const store = memoryStore();
+    const agent = await createAgent({ name: "helper", model, tools: [clock], store });
     const call = agent.stream("What time is it?", { sessionId: "s", userId: "alice" });
     const events = await readAll(call);
 

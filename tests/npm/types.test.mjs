@@ -5,7 +5,7 @@ import path from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { capture, inRoot } from "../../src/build/run.mjs";
-import { project } from "./project.mjs";
+import { lend, project } from "./project.mjs";
 
 const source = fs.readFileSync(inRoot("tests/npm/types.test-d.ts"), "utf8");
 
@@ -56,6 +56,14 @@ for (const [where, [name, options]] of Object.entries(settings)) {
     assert.deepEqual(await compiled(source, name, options), []);
   });
 }
+
+test("the stores take the clients that people have", async () => {
+  await lend("ioredis", "mysql2", "redis");
+  const [name, options] = settings["in Node without the types of a page"];
+  const stores = fs.readFileSync(inRoot("tests/npm/stores.test-d.ts"), "utf8");
+  // The clients' own declarations are their makers' business.
+  assert.deepEqual(await compiled(stores, name, { ...options, skipLibCheck: true }), []);
+});
 
 test("a mistake in the types is noticed", async () => {
   const [name, options] = settings["with a bundler"];

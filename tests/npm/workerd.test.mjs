@@ -1,11 +1,7 @@
 // The packed package in workerd, the engine of Cloudflare Workers: bundled as its users do, with no Node beneath.
 import assert from "node:assert/strict";
-import fs from "node:fs";
-import path from "node:path";
 import { after, before, test } from "node:test";
-import esbuild from "esbuild";
-import { Miniflare } from "miniflare";
-import { project } from "./project.mjs";
+import { startWorker } from "./worker.mjs";
 
 // The agent stands at the top level, where a Worker may neither wait for I/O, nor set timers, nor roll dice.
 const worker = `
@@ -61,44 +57,13 @@ export default {
 
 let miniflare;
 
-async function bundle() {
-  const folder = await project();
-  fs.writeFileSync(path.join(folder, "worker.mjs"), worker);
-  const outdir = path.join(folder, "bundled");
-  const { metafile } = await esbuild.build({
-    absWorkingDir: folder,
-    entryPoints: ["worker.mjs"],
-    outdir,
-    bundle: true,
-    metafile: true,
-    format: "esm",
-    target: "es2022",
-    conditions: ["workerd", "worker"],
-    // Keeps the import, and puts the file beside the bundle: a Worker cannot compile bytes.
-    loader: { ".wasm": "copy" },
-    logLevel: "silent",
-  });
-  return { outdir, inputs: Object.keys(metafile.inputs) };
-}
-
 before(async () => {
-  const { outdir, inputs } = await bundle();
+  const started = await startWorker(worker);
+  miniflare = started.miniflare;
   assert.ok(
-    inputs.some((file) => file.endsWith("dist/entry/workerd.js")),
+    started.inputs.some((file) => file.endsWith("dist/entry/workerd.js")),
     "another entry was taken",
   );
-  miniflare = new Miniflare({
-    modulesRoot: outdir,
-    modules: fs
-      .readdirSync(outdir)
-      .sort((one) => (one.endsWith(".js") ? -1 : 1))
-      .map((name) => ({
-        type: name.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
-        path: path.join(outdir, name),
-      })),
-    compatibilityDate: "2025-01-01",
-  });
-  await miniflare.ready;
 });
 
 after(() => miniflare?.dispose());

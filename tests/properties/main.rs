@@ -8,6 +8,10 @@
     reason = "a test that meets something unexpected is to fail there"
 )]
 
+mod answers;
+mod chunks;
+mod cut;
+
 use std::collections::HashMap;
 
 use lockgate::message::{Block, Delta, Message, Role};
@@ -57,7 +61,7 @@ fn id(chance: &mut Chance) -> String {
 }
 
 #[test]
-fn no_two_ids_share_a_key() {
+fn r12_no_two_ids_share_a_key() {
     let mut chance = Chance::new("no_two_ids_share_a_key");
     let mut seen: HashMap<String, String> = HashMap::new();
     for _ in 0..1_000_000 {

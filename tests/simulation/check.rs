@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use lockgate::error::ErrorKind;
-use lockgate::message::Message;
+use lockgate::message::{Message, Role};
 use lockgate::port::Record;
 use lockgate::slot::Slot;
-use lockgate::store::entry::{Entry, EntryRef};
+use lockgate::store::entry::{Entry, EntryKind, EntryRef};
+use lockgate::store::head::Piece;
 use lockgate::store::key::SlotKeys;
 
-use crate::history::{AGENT, Attempt, History, ids, pairs};
+use crate::history::{AGENT, Attempt, History, Resend, ids, pairs, says};
 use crate::records::{Session, read};
 use crate::store::Server;
 
@@ -40,6 +41,7 @@ impl Checker<'_> {
     fn check(&self, records: &[(String, Record)]) {
         self.check_tree(records);
         self.check_messages();
+        self.check_view();
         self.check_accepted();
         self.check_acknowledged();
         self.check_notes();
@@ -55,7 +57,14 @@ impl Checker<'_> {
     }
 
     fn messages_of_path(&self) -> Vec<Rc<Message>> {
-        self.session.path.iter().flat_map(|it| self.session.entries[it].messages.clone()).collect()
+        self.messages_of(&self.session.path)
+    }
+
+    /// What was said in these entries; a summary says nothing new.
+    fn messages_of(&self, path: &[String]) -> Vec<Rc<Message>> {
+        let entries = path.iter().map(|it| &self.session.entries[it]);
+        let spoken = entries.filter(|it| it.kind != EntryKind::Summary);
+        spoken.flat_map(|it| it.messages.clone()).collect()
     }
 
     /// The numbers of this session's questions, and their calls.
@@ -85,7 +94,7 @@ impl Checker<'_> {
 
     /// The entries that hold a question, by name.
     fn entries_with(&self, text: &str) -> Vec<&String> {
-        let holds = |entry: &Entry| entry.messages.iter().any(|message| message.text() == text);
+        let holds = |entry: &Entry| entry.messages.iter().any(|message| says(message, text));
         self.session.entries.iter().filter(|(_, it)| holds(it)).map(|(name, _)| name).collect()
     }
 
@@ -119,7 +128,10 @@ impl Checker<'_> {
         let mut seen = HashMap::new();
         for (name, entry) in &self.session.entries {
             for message in &entry.messages {
-                if let Some(other) = seen.insert(message.id.clone(), name) {
+                let Some(other) = seen.insert(message.id.clone(), name) else { continue };
+                // A question that was answered again is one message on every branch, and once on each.
+                let is_again = message.role == Role::User && self.moved(u64::MAX);
+                if !is_again || self.are_of_one_path(other, name) {
                     let text = message.text();
                     self.problem(&format!("{text:?} is in the log twice: {other} and {name}"));
                 }
@@ -135,10 +147,21 @@ impl Checker<'_> {
         let attempts = self.history.attempts.borrow();
         for (number, text, calls) in self.questions() {
             let places = self.entries_with(&text);
-            if places.len() > 1 {
+            let is_doubled = |(n, place): (usize, &&String)| {
+                let others = &places[..n];
+                let moved = self.moved(u64::MAX);
+                others.iter().any(|other| !moved || self.are_of_one_path(other, place))
+            };
+            if places.iter().enumerate().any(is_doubled) {
                 self.problem(&format!("question {number} is in the log twice: {places:?}"));
             }
+            // A yes has no words: what came of it is the result of its tool.
+            let is_said = !self.history.questions.borrow()[number].approves;
+            if self.history.questions.borrow()[number].resends == Some(Resend::Same) {
+                continue;
+            }
             let accepted = calls.iter().any(|call| attempts[*call].accepted.is_some());
+            let accepted = accepted && is_said;
             if accepted && places.is_empty() && !self.buried(&format!("\"{text}\"")) {
                 self.problem(&format!("question {number} was accepted and is lost"));
             }
@@ -152,23 +175,119 @@ impl Checker<'_> {
             for call in calls {
                 let Some((_, reply)) = attempts[call].reply() else { continue };
                 let said = ids(&reply.messages);
-                let holds = |it: &&String| ids(&self.session.entries[*it].messages) == said;
-                let places: Vec<_> = self.session.entries.keys().filter(holds).collect();
-                match places[..] {
-                    [] if self.buried(&said[0]) => {}
-                    [] => self.problem(&format!("call {call} was acknowledged and is not whole")),
-                    [place] if !self.session.path.contains(place) => {
-                        self.problem(&format!("call {call} was acknowledged and is set aside"))
-                    }
-                    [_] => {}
-                    _ => self.problem(&format!("call {call} is in the log twice: {places:?}")),
+                let is_there = self.place(&said).is_some() || self.is_on_a_branch(&said);
+                if !is_there && !self.buried(&said[0]) {
+                    let why = "was acknowledged and is not whole on the path";
+                    self.problem(&format!("call {call} {why}"));
                 }
             }
         }
     }
 
+    /// Where these messages stand on the path, one after the other; a call that is stored in steps has several entries.
+    fn place(&self, said: &[String]) -> Option<usize> {
+        let path = ids(&self.messages_of_path());
+        path.windows(said.len()).position(|it| it == said)
+    }
+
+    /// Whether these messages stand one after the other on a branch that can be gone back to.
+    fn is_on_a_branch(&self, said: &[String]) -> bool {
+        let mut others = self.session.others.iter().filter(|_| self.moved(u64::MAX));
+        others.any(|path| ids(&self.messages_of(path)).windows(said.len()).any(|it| it == said))
+    }
+
+    /// Whether one entry comes before the other.
+    fn are_of_one_path(&self, one: &str, other: &str) -> bool {
+        let is_before = |one: &str, other: &str| {
+            let mut name = Some(other.to_owned());
+            while let Some(next) = name {
+                if next == one {
+                    return true;
+                }
+                name = self.session.entries[&next].parent.as_ref().map(EntryRef::to_string);
+            }
+            false
+        };
+        is_before(one, other) || is_before(other, one)
+    }
+
+    /// Whether the session may have gone on from another place of its log before a moment.
+    fn moved(&self, to: u64) -> bool {
+        let moves = self.history.moves.borrow();
+        moves.iter().any(|(slot, begun)| *slot == self.slot && *begun < to)
+    }
+
+    /// Whether the conversation may have been taken from the model's sight before a moment: a change whose end nobody
+    /// knows may come at any time after its beginning.
+    fn cleared(&self, to: u64) -> bool {
+        let clears = self.history.clears.borrow();
+        self.moved(to) || clears.iter().any(|it| it.slot == self.slot && it.begun < to)
+    }
+
+    /// Whether the model may have been shown less than all by then.
+    fn shortened(&self, to: u64) -> bool {
+        self.history.compacts.get() || self.cleared(to)
+    }
+
+    /// What the model is shown, with every summary spelled out, is the end of the path; all of it, unless it was
+    /// cleared. So no summary stands for what another has replaced, or for what stands beside it.
+    fn check_view(&self) {
+        let Some(head) = &self.session.head else { return };
+        let shown = self.spelled_out(&head.view);
+        let path = ids(&self.messages_of_path());
+        let is_all = shown.len() == path.len();
+        if !path.ends_with(&shown) || !(is_all || self.cleared(u64::MAX)) {
+            self.problem(&format!("the view spells out {shown:?} of the path {path:?}"));
+        }
+        let is_summary = |piece: &&Piece| matches!(piece, Piece::Summary { .. });
+        if head.view.iter().skip(1).any(|it| is_summary(&it)) {
+            self.problem("a summary stands within the view");
+        }
+    }
+
+    fn spelled_out(&self, view: &[Piece]) -> Vec<String> {
+        let mut shown = Vec::new();
+        for piece in view {
+            let (from, to) = match piece {
+                Piece::Summary { summary } => {
+                    let entry = &self.session.entries[&summary.to_string()];
+                    let replaced = self.spelled_out(&entry.replaced);
+                    // It is made of just what it stands for, and not of what came between.
+                    let metadata = entry.messages[0].metadata.as_ref().unwrap();
+                    if metadata["replaces"]["messages"] != replaced.len() {
+                        self.problem(&format!("{summary} says {metadata:?} of {replaced:?}"));
+                    }
+                    shown.extend(replaced);
+                    continue;
+                }
+                Piece::Span { from, to } => (from, to),
+            };
+            let place = |(entry, index): &(EntryRef, usize)| (entry.seq, *index);
+            for name in &self.session.path {
+                let entry = &self.session.entries[name];
+                let seq: u64 = name.split('.').next().unwrap().parse().unwrap();
+                for (index, message) in entry.messages.iter().enumerate() {
+                    let is_within = (place(from)..place(to)).contains(&(seq, index));
+                    if is_within && entry.kind != EntryKind::Summary {
+                        shown.push(message.id.clone());
+                    }
+                }
+            }
+        }
+        shown
+    }
+
     /// What was put into a session by hand is there once.
     fn check_notes(&self) {
+        for clear in
+            self.history.clears.borrow().iter().filter(|it| it.slot == self.slot && it.done)
+        {
+            let places = self.entries_with(&clear.text).len();
+            if places != 1 && !self.buried(&format!("\"{}\"", clear.text)) {
+                self.problem(&format!("{} is in the log {places} times", clear.text));
+            }
+        }
+
         for note in self.history.notes.borrow().iter().filter(|it| it.slot == self.slot) {
             let places = self.entries_with(&note.text);
             let lost = places.is_empty() && !self.buried(&format!("\"{}\"", note.text));
@@ -183,7 +302,7 @@ impl Checker<'_> {
         let attempts = self.history.attempts.borrow();
         let place = |call: &Attempt| {
             let said = call.reply().map(|(_, reply)| ids(&reply.messages))?;
-            self.session.path.iter().position(|it| ids(&self.session.entries[it].messages) == said)
+            self.place(&said)
         };
         let ended = self.questions().into_iter().filter_map(|(number, _, calls)| {
             let calls: Vec<_> = calls.into_iter().map(|call| &attempts[call]).collect();
@@ -193,7 +312,9 @@ impl Checker<'_> {
         let ended: Vec<_> = ended.collect();
         for (before, _, told, first) in &ended {
             for (after, begun, _, second) in &ended {
-                if told < begun && first >= second {
+                // A question that was stopped at once, and then answered again, stands where it stood.
+                let is_same_place = first == second && self.moved(u64::MAX);
+                if told < begun && first >= second && !is_same_place {
                     self.problem(&format!("question {after} stands before question {before}"));
                 }
             }
@@ -242,7 +363,8 @@ impl Checker<'_> {
             for earlier in &ours {
                 let Some((told, reply)) = attempts[*earlier].reply() else { continue };
                 let over = call.over.unwrap_or(u64::MAX);
-                if told >= call.begun || self.deleted(attempts[*earlier].begun, over) {
+                let is_gone = self.deleted(attempts[*earlier].begun, over) || self.shortened(over);
+                if told >= call.begun || is_gone {
                     continue;
                 }
                 if !ids(&reply.messages).iter().all(|id| shown.contains(id)) {
@@ -253,7 +375,11 @@ impl Checker<'_> {
             let said = ids(&reply.messages);
             let before: Vec<_> = shown.iter().filter(|id| !said.contains(id)).cloned().collect();
             let path = ids(&self.messages_of_path());
-            if path.contains(&said[0]) && !path.starts_with(&before) {
+            let Some(end) = path.iter().position(|id| *id == said[0]) else { continue };
+            // After a clearing it begins somewhere on the path; what it holds stands there one after the other.
+            let begin = path.iter().position(|id| Some(id) == before.first()).unwrap_or(0);
+            let is_run = path[begin..end.max(begin)].starts_with(&before);
+            if !is_run || (begin > 0 && !self.shortened(call.over.unwrap_or(u64::MAX))) {
                 self.problem(&format!("call {later} shows the model what is not on the path"));
             }
         }
@@ -288,7 +414,14 @@ impl Checker<'_> {
                 let Some((call, (told, reply))) = replies.next() else { continue };
                 let said = ids(&reply.messages);
                 let seen = reading.ids.windows(said.len()).filter(|it| *it == said).count();
-                let deleted = self.deleted(call.begun, reading.ended);
+                if self.moved(reading.ended) {
+                    if seen > 1 {
+                        self.problem(&format!("a reader sees question {number} {seen} times"));
+                    }
+                    continue;
+                }
+                let deleted = self.deleted(call.begun, reading.ended)
+                    || (!reading.of_log && self.shortened(reading.ended));
                 if told < reading.begun && !deleted && seen != 1 {
                     self.problem(&format!("a reader sees question {number} {seen} times"));
                 }

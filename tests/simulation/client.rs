@@ -1,15 +1,17 @@
-//! What clients do: ask, ask again, stop, abort, leave, read, put in, delete.
+//! What clients do: ask, ask again, join, answer what tools wait for, stop, abort, leave, read, change by hand, delete.
 
 use std::rc::Rc;
 
-use lockgate::engine::{Call, CallRequest, Cause};
+use lockgate::engine::{Agent, Call, CallRequest, Cause, Overlap};
 use lockgate::error::ErrorKind;
-use lockgate::future::{Either, race};
+use lockgate::event::AskKind;
+use lockgate::future::{Either, Local, race};
 use lockgate::message::{Block, Message, Role};
 use lockgate::port::Page;
 use lockgate::slot::Slot;
+use serde_json::json;
 
-use crate::history::{Deletion, History, Note, Reading, ids};
+use crate::history::{Deletion, History, Note, Reading, Resend, ids};
 use crate::schedule::Schedule;
 use crate::world::{Group, oneshot};
 
@@ -20,11 +22,15 @@ impl Schedule {
             self.world.lag().await;
             let slot = self.slots[chance.below(self.slots.len() as u64) as usize].clone();
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
-            match chance.below(20) {
+            match chance.below(34) {
                 0 => self.delete(place, slot).await,
                 1 => self.note(place, slot).await,
-                2..4 => self.clone().read(place, slot).await,
-                4..8 => {
+                2 => self.change(place, slot).await,
+                3 => self.interrupt(place, &slot),
+                4..6 => self.clone().read(place, slot).await,
+                24..28 => self.clone().resend(slot).await,
+                28..34 => self.switch(place, slot).await,
+                6..12 => {
                     // Two at once: the second waits behind the first, or on another node.
                     let (tell, told) = oneshot();
                     let other = Rc::clone(&self).persist(slot.clone());
@@ -45,6 +51,38 @@ impl Schedule {
         let chance = &self.world.chance;
         let named = chance.below(2) == 0;
         let question = self.history.question(&slot, named);
+        self.see_through(slot, question, named).await;
+    }
+
+    /// Has the last question answered again, or another in its place.
+    async fn resend(self: Rc<Self>, slot: Slot) {
+        let chance = &self.world.chance;
+        let (named, how) = (chance.below(2) == 0, chance.pick(&[Resend::Same, Resend::Edited]));
+        let question = self.history.resend(&slot, named, how);
+        self.see_through(slot, question, named).await;
+    }
+
+    /// Asks, and answers what is asked back.
+    async fn see_through(self: Rc<Self>, slot: Slot, question: usize, named: bool) {
+        let chance = &self.world.chance;
+        self.clone().insist(question, named).await;
+        // A yes and a result are different answers; whoever gives one leaves the other for later.
+        let approves = chance.below(2) == 0;
+        let kind = if approves { AskKind::Approval } else { AskKind::Result };
+        let open = self.history.asks(question, kind);
+        if open.is_empty() || chance.below(4) == 0 {
+            return;
+        }
+        // Some of what is open is answered; the rest is left to others.
+        let n = 1 + chance.below(open.len() as u64) as usize;
+        let named = chance.below(2) == 0;
+        let answers = self.history.answers(&slot, named, &open[..n], approves);
+        self.insist(answers, named).await;
+    }
+
+    /// Asks until there is an answer; a question without a name is asked once.
+    async fn insist(self: Rc<Self>, question: usize, named: bool) {
+        let chance = &self.world.chance;
         for _ in 0..4 {
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
             let attempt = self.clone().ask_on(place, question).await;
@@ -61,19 +99,31 @@ impl Schedule {
         let (life, agent) = self.nodes.borrow()[place].clone();
         let attempt = self.history.begin(question, life);
         self.world.tally.count("call");
+        let joins = self.trouble.get() > 0 && self.world.chance.below(5) == 0;
         let request = {
             let question = &self.history.questions.borrow()[question];
+            let answers = question.answers();
+            let is_silent = !answers.is_empty() || question.resends == Some(Resend::Same);
+            let may_join = answers.is_empty() && question.resends.is_none();
+            self.history.attempts.borrow_mut()[attempt].joins = joins && may_join;
             CallRequest {
-                slot: question.slot.clone(),
-                messages: vec![said(&question.text)],
+                messages: if is_silent { Vec::new() } else { vec![said(&question.text)] },
+                answers,
+                resends: question.resends.is_some(),
+                overlap: if joins { Overlap::Steer } else { Overlap::Queue },
                 call_id: question.name.clone(),
                 tag: attempt as u32,
-                output: None,
-                generate: None,
-                overlap: Default::default(),
+                ..CallRequest::new(question.slot.clone(), "")
             }
         };
-        let call = agent.call(request).unwrap();
+        if !request.answers.is_empty() {
+            let approves = self.history.questions.borrow()[question].approves;
+            self.world.tally.count(if approves { "approval" } else { "confirm" });
+        }
+        if request.resends {
+            self.world.tally.count("resend");
+        }
+        let call = agent.begin(request).unwrap();
         self.history.named(attempt, call.id());
         self.trouble_the_call(&call, life);
         let (tell, told) = oneshot::<()>();
@@ -100,6 +150,9 @@ impl Schedule {
                 let kind = ended.as_ref().err().map(|failed| failed.error.kind());
                 if kind == Some(ErrorKind::Superseded) {
                     self.world.tally.count("superseded");
+                }
+                if self.history.attempts.borrow()[attempt].has_joined() {
+                    self.world.tally.count("joined");
                 }
             }
         };
@@ -154,6 +207,70 @@ impl Schedule {
         self.history.notes.borrow_mut().push(Note { slot, text, done });
     }
 
+    /// Changes a session by hand, in one of the ways there are.
+    async fn change(&self, place: usize, slot: Slot) {
+        let (life, agent) = self.nodes.borrow()[place].clone();
+        let number = self.world.tick();
+        let clear = |text: &str| self.history.clear(&slot, text);
+        let changing: Local<'static, bool> = match self.world.chance.below(4) {
+            0 => {
+                self.world.tally.count("rename");
+                let renamed = agent.rename_session(&slot, format!("title {number}"));
+                Box::pin(async move { renamed.await.is_ok() })
+            }
+            1 => {
+                self.world.tally.count("clear");
+                clear("");
+                let cleared = agent.clear_context(&slot);
+                Box::pin(async move { cleared.await.is_ok() })
+            }
+            way => {
+                self.world.tally.count("put");
+                let text = if way == 2 { String::new() } else { format!("put {number}") };
+                if way == 3 {
+                    clear(&text);
+                }
+                let slot = slot.clone();
+                Box::pin(async move { put(&agent, &slot, number, &text).await.is_some() })
+            }
+        };
+        let (tell, told) = oneshot();
+        self.world.spawn(Group::Node(life), async move { tell.send(changing.await) });
+        let done = told.wait().await == Some(true);
+        self.history.changed(number, done);
+    }
+
+    /// Goes on from another branch, if there is one.
+    async fn switch(&self, place: usize, slot: Slot) {
+        let (life, agent) = self.nodes.borrow()[place].clone();
+        self.history.moves(&slot);
+        let (tell, told) = oneshot();
+        let (world, history) = (Rc::clone(&self.world), Rc::clone(&self.history));
+        self.world.spawn(Group::Node(life), async move {
+            let listed = agent.branches(&slot).await.unwrap_or_default();
+            let others: Vec<_> = listed.iter().filter(|branch| !branch.current).collect();
+            if !others.is_empty() {
+                let branch = others[world.chance.below(others.len() as u64) as usize];
+                match agent.switch_branch(&slot, branch.id.clone()).await {
+                    Ok(()) => world.tally.count("switch"),
+                    Err(error) if error.kind() == ErrorKind::StoreCorrupt => {
+                        history.problem(format!("switching {slot} fails with {error:?}"));
+                    }
+                    Err(_) => {}
+                }
+            }
+            tell.send(());
+        });
+        told.wait().await;
+    }
+
+    fn interrupt(&self, place: usize, slot: &Slot) {
+        let agent = self.nodes.borrow()[place].1.clone();
+        if agent.interrupt(slot, vec![said(&format!("interrupt {}", self.world.tick()))]) {
+            self.world.tally.count("interrupt");
+        }
+    }
+
     /// Reads a session in all ways there are.
     pub async fn read(self: Rc<Self>, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
@@ -171,20 +288,37 @@ impl Schedule {
                     history.problem(format!("reading {slot} fails with {error:?}"));
                 }
             }
-            let keep = |begun, ended, ids| {
-                history.readings.borrow_mut().push(Reading {
-                    slot: slot.clone(),
-                    begun,
-                    ended,
-                    ids,
-                });
+            let keep = |begun, ended, ids, of_log| {
+                let slot = slot.clone();
+                history.readings.borrow_mut().push(Reading { slot, begun, ended, ids, of_log });
             };
-            read.into_iter().for_each(|it| keep(begun, now, ids(&it)));
-            state.into_iter().for_each(|it| keep(now, world.tick(), ids(&it.context)));
+            for branch in agent.branches(&slot).await.unwrap_or_default() {
+                // One that somebody has gone on with since, or whose session is gone, has another name or none.
+                let read = agent.history_of(&slot, Some(&branch.id), None, 10_000).await;
+                if let Err(error) = read
+                    && !error.kind().is_retryable()
+                    && error.kind() != ErrorKind::InputInvalid
+                {
+                    history.problem(format!("reading a branch of {slot} fails with {error:?}"));
+                }
+            }
+            read.into_iter().for_each(|it| keep(begun, now, ids(&it), true));
+            state.into_iter().for_each(|it| keep(now, world.tick(), ids(&it.context), false));
             tell.send(());
         });
         told.wait().await;
     }
+}
+
+/// Puts a state: other fields alone, or other words instead of the conversation too.
+async fn put(agent: &Agent, slot: &Slot, number: u64, text: &str) -> Option<()> {
+    let mut state = json!(agent.state(slot).await.ok()?);
+    state["note"] = json!(number);
+    if !text.is_empty() {
+        let content = json!([{ "type": "text", "text": text }]);
+        state["context"] = json!([{ "id": text, "role": "user", "content": content, "at": "" }]);
+    }
+    agent.put_state(slot, &state).ok()?.await.ok()
 }
 
 /// Notes the moment at which a call is over, by its end or by its node's.

@@ -1,15 +1,16 @@
 //! What was seen: every call with its events and its end, every deletion, every reading.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use lockgate::engine::Ended;
 use lockgate::error::ErrorKind;
-use lockgate::event::{Event, Reply, Stamped};
+use lockgate::event::{AskKind, Event, Reply, Stamped};
 use lockgate::message::{Block, Message, Role};
 use lockgate::slot::Slot;
 use lockgate::store::key::SlotKeys;
+use serde_json::{Value, json};
 
 use crate::store::Server;
 
@@ -21,6 +22,8 @@ pub struct Attempt {
     pub question: usize,
     pub node: u64,
     pub call_id: String,
+    /// Whether it would join the call that it finds.
+    pub joins: bool,
     pub begun: u64,
     pub accepted: Option<u64>,
     pub events: Vec<Stamped>,
@@ -33,6 +36,12 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Whether it ended with another call, as part of it.
+    pub fn has_joined(&self) -> bool {
+        let asked = |it: &Stamped| matches!(it.event, Event::ModelStart { .. });
+        self.accepted.is_some() && self.reply().is_some() && !self.events.iter().any(asked)
+    }
+
     /// The reply, if there is one that is stored.
     pub fn reply(&self) -> Option<(u64, &Rc<Reply>)> {
         let (tick, ended) = self.ended.as_ref()?;
@@ -45,6 +54,31 @@ pub struct Question {
     pub slot: Slot,
     pub text: String,
     pub name: Option<String>,
+    /// The tool calls that it answers, if it is no question after all.
+    pub open: Vec<String>,
+    /// Whether it lets them run, and does not hand in their results.
+    pub approves: bool,
+    /// Whether it is the last question once more, or another in its place.
+    pub resends: Option<Resend>,
+}
+
+/// How something is asked again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Resend {
+    /// As it was.
+    Same,
+    /// In other words.
+    Edited,
+}
+
+impl Question {
+    pub fn answers(&self) -> Vec<Value> {
+        let answer = |id: &String| match self.approves {
+            true => json!({ "toolCallId": id, "approve": true }),
+            false => json!({ "toolCallId": id, "output": self.text }),
+        };
+        self.open.iter().map(answer).collect()
+    }
 }
 
 pub struct Deletion {
@@ -66,6 +100,16 @@ pub struct Reading {
     pub begun: u64,
     pub ended: u64,
     pub ids: Vec<String>,
+    /// Whether it is of the log, and not of what the model is shown.
+    pub of_log: bool,
+}
+
+/// A change that takes the conversation from the model's sight, and what it puts there instead.
+pub struct Clear {
+    pub slot: Slot,
+    pub begun: u64,
+    pub text: String,
+    pub done: bool,
 }
 
 #[derive(Default)]
@@ -75,7 +119,12 @@ pub struct History {
     pub deletions: RefCell<Vec<Deletion>>,
     pub readings: RefCell<Vec<Reading>>,
     pub notes: RefCell<Vec<Note>>,
+    pub clears: RefCell<Vec<Clear>>,
+    /// When a session may first have gone on from another place of its log.
+    pub moves: RefCell<Vec<(Slot, u64)>>,
     pub problems: RefCell<Vec<String>>,
+    /// Whether older messages give way to summaries.
+    pub compacts: Cell<bool>,
     effects: RefCell<BTreeMap<String, u32>>,
     server: RefCell<Option<Rc<Server>>>,
 }
@@ -100,8 +149,54 @@ impl History {
         let mut questions = self.questions.borrow_mut();
         let number = questions.len();
         let (text, name) = (format!("question {number}"), named.then(|| format!("name-{number}")));
-        questions.push(Question { slot: slot.clone(), text, name });
+        let (slot, open, resends) = (slot.clone(), Vec::new(), None);
+        questions.push(Question { slot, text, name, open, approves: false, resends });
         number
+    }
+
+    /// The last question again; its number among the questions.
+    pub fn resend(&self, slot: &Slot, named: bool, how: Resend) -> usize {
+        self.moves(slot);
+        let number = self.question(slot, named);
+        self.questions.borrow_mut()[number].resends = Some(how);
+        number
+    }
+
+    /// The session is about to go on from another place of its log.
+    pub fn moves(&self, slot: &Slot) {
+        self.moves.borrow_mut().push((slot.clone(), self.tick()));
+    }
+
+    /// Answers to open tool calls; their number among the questions.
+    pub fn answers(&self, slot: &Slot, named: bool, open: &[String], approves: bool) -> usize {
+        let number = self.question(slot, named);
+        let question = &mut self.questions.borrow_mut()[number];
+        question.text = format!("output {number}");
+        question.open = open.to_vec();
+        question.approves = approves;
+        number
+    }
+
+    /// The tool calls of this kind that the last answer to a question left open.
+    pub fn asks(&self, question: usize, kind: AskKind) -> Vec<String> {
+        let attempts = self.attempts.borrow();
+        let replies = attempts.iter().filter(|it| it.question == question);
+        let reply = replies.filter_map(|it| it.reply()).last();
+        let asks = reply.iter().flat_map(|(_, reply)| &reply.asks);
+        asks.filter(|ask| ask.kind == kind).map(|ask| ask.tool_call_id.clone()).collect()
+    }
+
+    /// The conversation is about to be taken from the model's sight.
+    pub fn clear(&self, slot: &Slot, text: &str) {
+        let (slot, begun, text) = (slot.clone(), self.tick(), text.to_owned());
+        self.clears.borrow_mut().push(Clear { slot, begun, text, done: false });
+    }
+
+    /// What was put instead is stored.
+    pub fn changed(&self, number: u64, done: bool) {
+        let text = format!("put {number}");
+        let mut clears = self.clears.borrow_mut();
+        clears.iter_mut().filter(|it| it.text == text).for_each(|it| it.done = done);
     }
 
     /// A call begins; its number is the tag that models and tools see.
@@ -112,6 +207,7 @@ impl History {
             question,
             node,
             call_id: String::new(),
+            joins: false,
             begun,
             accepted: None,
             events: Vec::new(),
@@ -147,7 +243,8 @@ impl History {
     /// The model is asked.
     pub fn asked(&self, tag: u32, slot: &Slot, messages: &[Rc<Message>]) {
         let attempt = &mut self.attempts.borrow_mut()[tag as usize];
-        attempt.requests.push(ids(messages));
+        let said = messages.iter().filter(|it| it.name.as_deref() != Some("summary"));
+        attempt.requests.push(said.map(|it| it.id.clone()).collect());
         let key = SlotKeys::new(AGENT, slot).input(&attempt.call_id);
         if !self.server.borrow().as_ref().unwrap().inputs.borrow().contains(&key) {
             self.problem(format!("call {tag} asks the model before its input is stored"));
@@ -186,6 +283,10 @@ impl History {
             let before = attempts[..number].iter().enumerate();
             for (other, earlier) in before.filter(|(_, it)| it.node == later.node) {
                 let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { continue };
+                // Calls that join another run beside it, and end with it.
+                if earlier.joins || later.joins {
+                    continue;
+                }
                 if slot(earlier) == slot(later) && (a > b || earlier.over.is_none_or(|it| it > b)) {
                     self.problem(format!("calls {other} and {number} overlap on one node"));
                 }
@@ -235,7 +336,8 @@ fn events(attempt: &Attempt) -> Result<(), String> {
         (Some(Event::CallEnd { .. }), Ok(_)) | (Some(Event::Error { .. }), Err(_)) => {}
         _ => return Err("the last event is not the end that was told".to_owned()),
     }
-    if attempt.reply().is_some() && seen.contains("accepted") && !seen.contains("saved") {
+    let is_saved = seen.contains("saved") || attempt.joins;
+    if attempt.reply().is_some() && seen.contains("accepted") && !is_saved {
         return Err("it ended well without being saved".to_owned());
     }
     if open.is_empty() { Ok(()) } else { Err(format!("{open:?} never end")) }
@@ -276,6 +378,15 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
+/// Whether a message says exactly this, also as the result of a tool.
+pub fn says(message: &Message, text: &str) -> bool {
+    let result = |block: &Block| match block {
+        Block::ToolResult(result) => Block::text_of(&result.output) == text,
+        _ => false,
+    };
+    message.text() == text || message.content.iter().any(result)
+}
+
 pub fn ids(messages: &[Rc<Message>]) -> Vec<String> {
     messages.iter().map(|message| message.id.clone()).collect()
 }
@@ -290,10 +401,11 @@ pub fn pairs(messages: &[Rc<Message>]) -> Result<(), String> {
         for block in &message.content {
             match block {
                 Block::ToolUse(call) => due.push(call.id.clone()),
-                Block::ToolResult(result) if due.first() == Some(&result.id) => {
-                    due.remove(0);
-                }
-                Block::ToolResult(result) => return Err(format!("{} is no call", result.id)),
+                // Results that were handed in later stand behind those that were there at once.
+                Block::ToolResult(result) => match due.iter().position(|id| *id == result.id) {
+                    Some(place) => drop(due.remove(place)),
+                    None => return Err(format!("{} is no call", result.id)),
+                },
                 _ => {}
             }
         }

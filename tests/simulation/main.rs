@@ -28,7 +28,7 @@ use std::rc::Rc;
 use crate::chance::Tally;
 use crate::store::Broken;
 
-/// Everything that is to go wrong often enough to matter.
+/// Everything that is to go wrong, or to get in the way, often enough to matter.
 const FAULTS: &[&str] = &[
     "store delay",
     "store error",
@@ -38,6 +38,7 @@ const FAULTS: &[&str] = &[
     "conflict",
     "crash",
     "lock stolen",
+    "clock leap",
     "call dropped",
     "stop",
     "abort",
@@ -48,6 +49,18 @@ const FAULTS: &[&str] = &[
     "model empty answer",
     "tool error",
     "tool hang",
+    "clear",
+    "put",
+    "rename",
+    "interrupt",
+    "joined",
+    "confirm",
+    "approval",
+    "step",
+    "summary",
+    "summary trouble",
+    "resend",
+    "switch",
 ];
 
 fn number(name: &str) -> Option<u64> {

@@ -7,7 +7,8 @@ use std::rc::Rc;
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::message::{Block, Delta, Finish};
-use lockgate::port::{Deltas, Model, Request, Tool, ToolRun, ToolSpec};
+use lockgate::policy::summary;
+use lockgate::port::{Deltas, Model, Opinion, Own, Request, Tool, ToolRun, ToolSpec};
 use serde_json::json;
 
 use crate::history::History;
@@ -46,6 +47,9 @@ impl Model for SimModel {
 
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
         Box::pin(async move {
+            if request.system == summary::SYSTEM {
+                return self.condense().await;
+            }
             self.history.asked(request.tag, request.slot, request.messages);
             let chance = &self.world.chance;
             self.world.lag().await;
@@ -84,6 +88,24 @@ impl Model for SimModel {
 }
 
 impl SimModel {
+    /// A summary, or what goes wrong with it.
+    async fn condense<'a>(&self) -> Result<Box<dyn Deltas + 'a>> {
+        self.world.lag().await;
+        self.world.tally.count("summary");
+        let mut deltas = vec![Delta::Text(format!("summary {}", self.world.tick()))];
+        let mut end = End::Whole;
+        if self.world.chance.permille(self.trouble.get()) {
+            self.world.tally.count("summary trouble");
+            match self.world.chance.below(4) {
+                0 => return Err(Error::new(ErrorKind::ModelFailed, "the simulation says so")),
+                1 => deltas.clear(),
+                2 => end = End::Hangs,
+                _ => end = End::Breaks(ErrorKind::ModelNetwork),
+            }
+        }
+        Ok(Box::new(Answer { world: Rc::clone(&self.world), deltas, end }))
+    }
+
     fn say(&self, deltas: &mut Vec<Delta>) {
         let chance = &self.world.chance;
         let number = self.world.tick();
@@ -94,11 +116,16 @@ impl SimModel {
         for word in 0..chance.below(4).max(u64::from(tools == 0)) {
             deltas.push(Delta::Text(format!("answer {number}.{word} ")));
         }
+        // In the end nothing is to be left open.
+        let names: &[&str] = match self.trouble.get() {
+            0 => &["quick", "quick", "alone", "missing"],
+            _ => &["quick", "quick", "quick", "alone", "missing", "outside", "suspends", "asks"],
+        };
         for index in 0..tools {
             deltas.push(Delta::ToolCall {
                 index,
                 id: Some(format!("tool-{number}-{index}")),
-                name: Some(chance.pick(&["quick", "quick", "alone", "missing"]).to_owned()),
+                name: Some(chance.pick(names).to_owned()),
                 arguments: "{}".to_owned(),
                 provider: None,
             });
@@ -146,23 +173,27 @@ pub struct SimTool {
 }
 
 impl SimTool {
-    /// The tools of a node: one that runs beside others, and one that runs alone.
-    pub fn both(model: &SimModel) -> [Rc<dyn Tool>; 2] {
-        [("quick", true), ("alone", false)].map(|(name, parallel)| {
-            let spec = ToolSpec {
-                name: name.to_owned(),
-                description: String::new(),
-                input_schema: json!({ "type": "object" }),
-                parallel,
-                timeout_ms: None,
-            };
+    /// The tools of a node: one that runs beside others, one that runs alone, two whose results come from
+    /// outside, and one that a person must allow.
+    pub fn all(model: &SimModel) -> Vec<Rc<dyn Tool>> {
+        let tools = [
+            ("quick", true),
+            ("alone", false),
+            ("outside", true),
+            ("suspends", true),
+            ("asks", true),
+        ];
+        let tools = tools.map(|(name, parallel)| {
+            let spec = ToolSpec::new(name, "", json!({ "type": "object" }));
+            let spec = ToolSpec { parallel, external: name == "outside", ..spec };
             Rc::new(SimTool {
                 world: Rc::clone(&model.world),
                 history: Rc::clone(&model.history),
                 trouble: Rc::clone(&model.trouble),
                 spec: Rc::new(spec),
             }) as Rc<dyn Tool>
-        })
+        });
+        tools.into()
     }
 }
 
@@ -171,10 +202,22 @@ impl Tool for SimTool {
         &self.spec
     }
 
+    fn check<'a>(&'a self, _: ToolRun<'a>, _: &'a [&'a str]) -> Local<'a, Result<Opinion>> {
+        let own = if self.spec.name == "asks" { Own::Ask("it asks".into()) } else { Own::Pass };
+        Box::pin(async move {
+            self.world.lag().await;
+            Ok(Opinion { own, ..Opinion::default() })
+        })
+    }
+
     fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
         Box::pin(async move {
             self.world.lag().await;
             self.history.did(run.tool_call_id);
+            if self.spec.name == "suspends" {
+                run.desk.suspend(run.tool_call_id, "ask the clerk");
+                return Ok(Vec::new());
+            }
             if self.world.chance.permille(self.trouble.get()) {
                 if self.world.chance.below(3) == 0 {
                     self.world.tally.count("tool hang");

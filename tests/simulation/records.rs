@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use lockgate::port::Record;
-use lockgate::store::entry::Entry;
+use lockgate::store::entry::{Entry, EntryRef};
 use lockgate::store::head::{Head, HeadRecord};
 use serde_json::Value;
 
@@ -15,11 +15,28 @@ pub struct Session {
     pub inputs: Vec<String>,
     /// The names of the entries from the root to the leaf.
     pub path: Vec<String>,
+    /// The same of every other branch.
+    pub others: Vec<Vec<String>>,
+}
+
+impl Session {
+    /// The names of the entries from the root to a leaf.
+    pub fn path_to(&self, leaf: Option<EntryRef>) -> Result<Vec<String>, String> {
+        let (mut path, mut name) = (Vec::new(), leaf);
+        while let Some(next) = name {
+            let entry = self.entries.get(&next.to_string());
+            let entry = entry.ok_or_else(|| format!("entry {next} of the path is missing"))?;
+            path.push(next.to_string());
+            name = entry.parent.clone();
+        }
+        path.reverse();
+        Ok(path)
+    }
 }
 
 /// Reads the records below a prefix; what cannot be read is a problem of its own.
 pub fn read(records: &[(String, Record)], prefix: &str) -> Result<Session, String> {
-    let mut session = Session::default();
+    let (mut session, mut left) = (Session::default(), Vec::new());
     for (key, record) in records {
         let Some(rest) = key.strip_prefix(prefix) else { continue };
         let value: Value = serde_json::from_slice(&record.value).map_err(|it| it.to_string())?;
@@ -31,17 +48,18 @@ pub fn read(records: &[(String, Record)], prefix: &str) -> Result<Session, Strin
         } else if let Some(name) = rest.strip_prefix("log/") {
             let entry = Entry::from_json(&value).map_err(misread)?;
             session.entries.insert(name.to_owned(), entry);
+        } else if rest.starts_with("branch/") {
+            if let HeadRecord::Live(head) = Head::from_json(&value).map_err(misread)? {
+                left.push(head.leaf);
+            }
         } else if rest.starts_with("input/") {
             session.inputs.push(value.to_string());
         }
     }
-    let mut name = session.head.as_ref().and_then(|head| head.leaf.clone());
-    while let Some(next) = name {
-        let entry = session.entries.get(&next.to_string());
-        let entry = entry.ok_or_else(|| format!("entry {next} of the path is missing"))?;
-        session.path.push(next.to_string());
-        name = entry.parent.clone();
+    session.path = session.path_to(session.head.as_ref().and_then(|head| head.leaf.clone()))?;
+    for leaf in left {
+        let path = session.path_to(leaf)?;
+        session.others.push(path);
     }
-    session.path.reverse();
     Ok(session)
 }

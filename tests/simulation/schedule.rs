@@ -3,7 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use lockgate::engine::{Agent, Builder, Options};
+use lockgate::engine::{Agent, Builder, Durability, Options};
+use lockgate::policy::compaction::{Compaction, When};
+use lockgate::port::Shared;
 use lockgate::slot::Slot;
 
 use crate::chance::Tally;
@@ -34,6 +36,9 @@ pub struct Schedule {
     /// The nodes that live: the number of this life, and its agent.
     pub nodes: RefCell<Vec<(u64, Agent)>>,
     pub slots: Vec<Slot>,
+    durability: Durability,
+    /// How far the clock of each node is from true.
+    clocks: [Rc<Cell<i64>>; 2],
 }
 
 impl Schedule {
@@ -49,6 +54,11 @@ impl Schedule {
         let server = Server::new(&world, rates, broken);
         let history = History::new(&server);
         let unlocked = broken == Broken::IgnoresExpectAndLocks || chance.below(4) == 0;
+        // Without locks there are leases in the head, or nothing but revisions.
+        if unlocked && chance.below(2) == 0 {
+            server.shared.set(Shared::Cluster);
+            world.tally.count("leases");
+        }
         let locks = Table::new(&world, broken == Broken::KeepsLocksOfTheDead);
         let n_slots = 1 + chance.below(3);
         let slots = (0..n_slots).map(|n| Slot::new(Some("alice"), &format!("s{n}")).unwrap());
@@ -57,10 +67,13 @@ impl Schedule {
             locks: Some(locks).filter(|_| !unlocked),
             nodes: RefCell::default(),
             slots: slots.collect(),
+            clocks: [Rc::default(), Rc::new(Cell::new(-7_000))],
+            durability: chance.pick(&[Durability::Exit, Durability::Exit, Durability::Step]),
             server,
             history,
             world: Rc::clone(&world),
         };
+        schedule.history.compacts.set(chance.below(4) == 0);
         for place in 0..chance.pick(&[1, 2, 2]) {
             let node = schedule.node(place);
             schedule.nodes.borrow_mut().push(node);
@@ -75,11 +88,19 @@ impl Schedule {
             history: Rc::clone(&self.history),
             trouble: Rc::clone(&self.trouble),
         };
-        let tools = SimTool::both(&model);
-        let host = NodeHost { world: Rc::clone(&self.world), behind_ms: place * 7_000 };
-        let options = Options { max_iterations: 3, ..Options::new(AGENT) };
+        let tools = SimTool::all(&model);
+        let ahead_ms = Rc::clone(&self.clocks[place as usize]);
+        let host = NodeHost { world: Rc::clone(&self.world), ahead_ms };
+        let (max_iterations, durability) = (3, self.durability);
+        let when = if self.history.compacts.get() { When::ByTrigger } else { When::OnOverflow };
+        let (trigger_messages, keep_messages) = (6, 2);
+        let compaction =
+            Compaction { when, trigger_messages, keep_messages, ..Compaction::default() };
+        let options = Options { max_iterations, durability, compaction, ..Options::new(AGENT) };
         let builder = Builder::new(options)
             .model(Rc::new(model))
+            // A summary is always shorter than what it stands for.
+            .token_counter(Rc::new(|text| if text.contains("<summary>") { 1 } else { 10 }))
             .store(Rc::new(SimStore(Rc::clone(&self.server))))
             .host(Rc::new(host));
         let builder = tools.into_iter().fold(builder, Builder::tool);
@@ -137,12 +158,18 @@ impl Schedule {
         Ok(())
     }
 
-    /// Crashes nodes and steals locks.
+    /// Crashes nodes, steals locks and lets clocks leap.
     async fn chaos(self: Rc<Self>) {
         let chance = &self.world.chance;
         let n = chance.pick(&[0, 1, 2, 5]);
         for _ in 0..n {
             self.world.sleep(chance.wait() + chance.below(300)).await;
+            if chance.below(3) == 0 {
+                self.world.tally.count("clock leap");
+                let clock = &self.clocks[chance.below(2) as usize];
+                clock.set(chance.pick(&[-3_600_000, -40_000, 0, 9_000, 86_400_000]));
+                continue;
+            }
             if let Some(table) = self.locks.as_ref().filter(|_| chance.below(2) == 0) {
                 table.steal();
                 continue;

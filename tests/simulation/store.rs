@@ -53,6 +53,8 @@ pub struct Server {
     pub world: Rc<World>,
     pub rates: Cell<Rates>,
     pub broken: Broken,
+    /// Who may write to it, as it says itself.
+    pub shared: Cell<Shared>,
     pub graves: RefCell<Vec<Grave>>,
     /// Every key under which an input was ever stored.
     pub inputs: RefCell<HashSet<String>>,
@@ -76,6 +78,7 @@ impl Server {
             world: Rc::clone(world),
             rates: Cell::new(rates),
             broken,
+            shared: Cell::new(Shared::Origin),
             graves: RefCell::default(),
             inputs: RefCell::default(),
             inner: MemoryStore::new(),
@@ -175,7 +178,9 @@ impl Server {
         self.replaced.borrow_mut().extend(replaced);
         if let Some((id, value)) = entry {
             let has = |what: &str| String::from_utf8_lossy(value).contains(what);
-            if has(r#""kind":"recovered""#) {
+            if has(r#""kind":"step""#) {
+                self.world.tally.count("step");
+            } else if has(r#""kind":"recovered""#) {
                 self.world.tally.count("recovered");
             } else if self.refused.borrow().contains(&id) {
                 let head = batch.put.iter().find(|(key, _)| key.ends_with("/head"));
@@ -204,7 +209,7 @@ pub struct SimStore(pub Rc<Server>);
 
 impl Store for SimStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { atomic: true, compare_and_set: true, shared: Shared::Origin }
+        Capabilities::whole(self.0.shared.get())
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {

@@ -216,12 +216,13 @@ impl Drop for Sleep {
 /// Time and chance of one node; their clocks do not agree.
 pub struct NodeHost {
     pub world: Rc<World>,
-    pub behind_ms: u64,
+    /// How far its clock is from the others'; it leaps.
+    pub ahead_ms: Rc<Cell<i64>>,
 }
 
 impl Host for NodeHost {
     fn now_ms(&self) -> f64 {
-        (BEGINNING + self.world.now.get() - self.behind_ms) as f64
+        (BEGINNING + self.world.now.get()).saturating_add_signed(self.ahead_ms.get()) as f64
     }
 
     fn random(&self, bytes: &mut [u8]) {

@@ -2,6 +2,7 @@
 
 import { createAgentWith } from "../agent.js";
 import { indexedDbWith } from "../indexed-db.js";
+import { localStorageWith } from "../local-storage.js";
 import { memoryStore } from "../memory.js";
 import { fetchModule } from "./fetch.js";
 
@@ -10,4 +11,5 @@ export * from "../index.js";
 const load = (): Promise<WebAssembly.Module> => fetchModule(new URL("../core.wasm", import.meta.url));
 
 export const indexedDbStore = indexedDbWith(load);
+export const localStorageStore = localStorageWith(load);
 export const createAgent = createAgentWith(load, () => ("indexedDB" in globalThis ? indexedDbStore() : memoryStore()));

@@ -1,0 +1,39 @@
+// A store that fails on purpose, by a plan, so that users can see what their program does then.
+
+import { LockgateError } from "./errors.js";
+import type { Batch, Store } from "./store-types.js";
+
+/** What is to happen to one operation: `fail` before it is done, `fail-after` it is, or never an answer at all. */
+export type Fault = "ok" | "fail" | "fail-after" | "hang" | { readonly delayMs: number };
+
+/** Says what happens to the `nth` operation of its kind, counted from 1. */
+export type FaultPlan = (operation: "get" | "list" | "commit", nth: number, batch?: Batch) => Fault;
+
+/** The store, failing by plan. What fails is STORE_UNAVAILABLE; after `fail-after` the batch is stored all the same. */
+export function faultyStore(store: Store, plan: FaultPlan): Store {
+  const counts = { get: 0, list: 0, commit: 0 };
+  const faulty = async <T>(operation: keyof typeof counts, work: () => Promise<T>, batch?: Batch): Promise<T> => {
+    const nth = (counts[operation] += 1);
+    const fault = plan(operation, nth, batch);
+    if (fault === "fail") throw failed(operation, nth, "before it was done");
+    if (fault === "hang") return new Promise<T>(() => {});
+    if (typeof fault === "object") await new Promise((resolve) => setTimeout(resolve, fault.delayMs));
+    const answer = await work();
+    if (fault === "fail-after") throw failed(operation, nth, "after it was done");
+    return answer;
+  };
+  return {
+    name: `faulty ${store.name}`,
+    capabilities: store.capabilities,
+    get: (keys) => faulty("get", () => store.get(keys)),
+    list: (prefix, options) => faulty("list", () => store.list(prefix, options)),
+    commit: (batch) => faulty("commit", () => store.commit(batch), batch),
+    close: async () => store.close?.(),
+  };
+}
+
+function failed(operation: string, nth: number, when: string): LockgateError {
+  return new LockgateError("STORE_UNAVAILABLE", `${operation} ${nth} failed as planned, ${when}`, {
+    hint: "the plan of faultyStore says so",
+  });
+}

@@ -1,0 +1,37 @@
+// Whether a provider would take a conversation, and how it would: also for people who use other frameworks.
+
+import { LockgateError } from "./errors.js";
+import { wellFormed } from "./text.js";
+import type { Msg } from "./types.js";
+import { loadEngine } from "./wasm.js";
+import type { Load } from "./wasm.js";
+
+export type Dialect = "openai" | "anthropic" | "gemini";
+
+export interface Violation {
+  /** The rule that is broken, as a word. */
+  readonly rule: string;
+  readonly messageId: string | null;
+  readonly message: string;
+}
+
+/** What the provider would refuse; nothing if it would take the messages as they are. */
+export declare function checkTranscript(messages: readonly Msg[], dialect: Dialect): readonly Violation[];
+
+/** The messages as the provider would take them; those that need no change are as they were. */
+export declare function repairTranscript(messages: readonly Msg[], dialect: Dialect): readonly Msg[];
+
+/** Makes both for one way of loading the wasm. They answer at once, so the module that has them waits for the wasm. */
+export async function transcriptWith(load: Load): Promise<{ checkTranscript: typeof checkTranscript; repairTranscript: typeof repairTranscript }> {
+  const engine = await loadEngine(load);
+  const ask = <T>(what: "checkTranscript" | "repairTranscript", messages: readonly Msg[], dialect: Dialect): T => {
+    if (!Array.isArray(messages)) throw new LockgateError("INPUT_INVALID", "the transcript is not a list", { hint: "give a list of Msg" });
+    const text = wellFormed(JSON.stringify(messages));
+    const instance = engine.instance();
+    return JSON.parse(instance.enter(() => instance.core[what](text, dialect))) as T;
+  };
+  return {
+    checkTranscript: (messages, dialect) => ask("checkTranscript", messages, dialect),
+    repairTranscript: (messages, dialect) => ask("repairTranscript", messages, dialect),
+  };
+}

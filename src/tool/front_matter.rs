@@ -1,0 +1,56 @@
+//! The front matter of a Markdown file: a few lines of `name: value` between two lines of `---`.
+
+/// What stands before the text of a file, and the text.
+#[derive(Debug, PartialEq)]
+pub struct FrontMatter<'a> {
+    members: Vec<(&'a str, String)>,
+    /// The text behind it.
+    pub body: &'a str,
+}
+
+impl<'a> FrontMatter<'a> {
+    /// Reads what YAML of one level has: plain and quoted values, and values that go on in indented lines. A file
+    /// without front matter is all text.
+    pub fn of(file: &'a str) -> FrontMatter<'a> {
+        let file = file.strip_prefix('\u{feff}').unwrap_or(file);
+        let all_text = || FrontMatter { members: Vec::new(), body: file };
+        let mut lines = file.split_inclusive('\n');
+        let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
+            return all_text();
+        };
+        let mut members: Vec<(&str, String)> = Vec::new();
+        let mut n_bytes = first.len();
+        for line in lines {
+            n_bytes += line.len();
+            if line.trim_end() == "---" {
+                return FrontMatter { members, body: file.get(n_bytes..).unwrap_or_default() };
+            }
+            if line.starts_with([' ', '\t']) {
+                if let Some((_, value)) = members.last_mut() {
+                    let space = if value.is_empty() { "" } else { " " };
+                    *value = [value.as_str(), space, line.trim()].concat();
+                }
+            } else if let Some((name, value)) =
+                line.split_once(':').filter(|_| !line.starts_with('#'))
+            {
+                members.push((name.trim(), plain(value.trim()).to_owned()));
+            }
+        }
+        all_text()
+    }
+
+    /// A member, if it is there and says something.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let member = self.members.iter().find(|(of, _)| *of == name);
+        member.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+}
+
+/// A value without its quotes; the marks of a value that begins in the next line are no value.
+fn plain(value: &str) -> &str {
+    if [">", ">-", "|", "|-"].contains(&value) {
+        return "";
+    }
+    let unquoted = |quote| value.strip_prefix(quote)?.strip_suffix(quote);
+    unquoted('"').or_else(|| unquoted('\'')).unwrap_or(value)
+}

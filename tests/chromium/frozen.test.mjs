@@ -1,0 +1,161 @@
+// Tabs that are frozen, crashed and closed while they hold a session: what was acknowledged stays, and the others go on.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { origins, program } from "./browser.mjs";
+import { launch } from "./pipe.mjs";
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser?.close());
+
+const open = async () => {
+  const page = await browser.open(`${origins().secure}/`);
+  page.within = (work, given) => page.evaluate(program(work, given));
+  return page;
+};
+
+/** Begins an answer in a page and stops in the middle of it; `window.call` ends as the call does. */
+const talk = (page, sessionId) =>
+  page.within(async ({ createAgent, customModel }, sessionId) => {
+    let isTalking;
+    const talking = new Promise((resolve) => (isTalking = resolve));
+    const model = customModel({
+      id: "slow",
+      async *generate() {
+        yield { type: "text", text: "half an answer" };
+        isTalking();
+        await new Promise((resolve) => (window.goOn = resolve));
+        yield { type: "text", text: ", and the other half" };
+      },
+    });
+    window.agent = await createAgent({ name: "helper", model });
+    const plain = ({ code, partial }) => ({ code, partial });
+    window.call = window.agent.call("first", { sessionId }).then(({ reason }) => ({ reason }), plain);
+    await talking;
+  }, sessionId);
+
+/** Asks in a page of its own agent; the events of the call by type. */
+const ask = (page, text, sessionId) =>
+  page.within(async ({ createAgent, echo, textOf }, { text, sessionId }) => {
+    window.agent ??= await createAgent({ name: "helper", model: echo() });
+    await window.agent.call(text, { sessionId });
+    const messages = await window.agent.history({ sessionId });
+    return { texts: messages.map((message) => textOf(message)), info: await window.agent.session({ sessionId }) };
+  }, { text, sessionId });
+
+test("G-08, G-09: the lock of a frozen tab is taken, and what it was saying is kept beside the path", { timeout: 60_000 }, async () => {
+  const [frozen, free] = [await open(), await open()];
+  await talk(frozen, "s1");
+  await frozen.freeze();
+  const { texts } = await ask(free, "second", "s1");
+  assert.deepEqual([texts[0], texts.length], ["first", 4]);
+  assert.match(texts[1], /cut off/);
+  assert.deepEqual(texts.slice(2), ["second", "you said second"]);
+  await frozen.thaw();
+  const ended = await frozen.evaluate("window.goOn(), window.call");
+  assert.equal(ended.code, "SUPERSEDED");
+  assert.match(JSON.stringify(ended.partial), /half an answer/);
+  const { info, texts: later } = await ask(free, "third", "s1");
+  assert.deepEqual([info.branches, later.at(-1)], [1, "you said third"]);
+});
+
+test("a tab in the background that answers is not robbed, however long it takes", { timeout: 60_000 }, async () => {
+  const [slow, free] = [await open(), await open()];
+  await talk(slow, "s2");
+  const answered = ask(free, "second", "s2");
+  // Longer than a silent holder is waited for.
+  await free.evaluate("new Promise((resolve) => setTimeout(resolve, 14_000))");
+  assert.deepEqual(await slow.evaluate("window.goOn(), window.call"), { reason: "stop" });
+  assert.deepEqual((await answered).texts, ["first", "half an answer, and the other half", "second", "you said second"]);
+});
+
+test("B-12: a frozen tab that holds a transaction blocks others no longer than the store's deadline", { timeout: 60_000 }, async () => {
+  const [frozen, free] = [await open(), await open()];
+  await ask(free, "hello", "s3");
+  await frozen.evaluate(`new Promise((resolve) => {
+    const opening = indexedDB.open("lockgate");
+    opening.onsuccess = () => {
+      const records = opening.result.transaction("records", "readwrite").objectStore("records");
+      const keep = () => (records.get("x").onsuccess = keep);
+      keep();
+      resolve();
+    };
+  })`);
+  await frozen.freeze();
+  const code = await free.within(async ({ createAgent, echo, indexedDbStore }) => {
+    const agent = await createAgent({ name: "helper", model: echo(), store: indexedDbStore(), timeouts: { store: 2_000 } });
+    return agent.call("blocked", { sessionId: "s3" }).catch(({ code }) => code);
+  });
+  assert.ok(["STORE_BLOCKED", "STORE_TIMEOUT"].includes(code), String(code));
+  await frozen.close();
+  assert.equal((await ask(free, "again", "s3")).texts.at(-1), "you said again");
+});
+
+test("eight tabs that are frozen, crashed and closed at random lose nothing that was acknowledged", { timeout: 240_000 }, async () => {
+  const begin = (page, tab) =>
+    page.within(async ({ createAgent, echo }, tab) => {
+      window.acknowledged = [];
+      window.codes = new Set();
+      const agent = await createAgent({ name: "chaos", model: echo() });
+      const talk = async () => {
+        for (let question = 0; question < 50; question++) {
+          const text = `tab ${tab} question ${question}`;
+          const callId = `call ${tab}.${question}`;
+          const asked = () =>
+            agent.call(text, { sessionId: "s", callId }).then(
+              () => void window.acknowledged.push(text),
+              ({ code }) => code,
+            );
+          let code = await asked();
+          // A tab that was frozen in a transaction blocks the others until the store's deadline: they ask again, under the same callId.
+          while (code === "STORE_TIMEOUT" || code === "STORE_BLOCKED") code = await asked();
+          if (code !== undefined) window.codes.add(code);
+          localStorage.setItem(`acknowledged ${tab}`, JSON.stringify(window.acknowledged));
+        }
+      };
+      window.talking = talk();
+    }, tab);
+  const n = 8;
+  const pages = [];
+  for (let tab = 0; tab < n; tab++) {
+    pages.push(await open());
+    await begin(pages[tab], tab);
+  }
+  const [frozen, crashed, closed] = [pages.slice(0, 2), pages.slice(2, 4), pages.slice(4, 5)];
+  const others = pages.slice(5);
+  const some = (at) => others[0].evaluate(`new Promise((resolve) => {
+    const look = () => (window.acknowledged.length >= ${at} ? resolve() : setTimeout(look, 5));
+    look();
+  })`);
+  await some(3);
+  await frozen[0].freeze();
+  crashed[0].crash();
+  await some(8);
+  await closed[0].close();
+  await frozen[1].freeze();
+  await some(14);
+  crashed[1].crash();
+  await frozen[0].thaw();
+  for (const page of others) await page.evaluate("window.talking.then(() => {})");
+  for (const page of frozen) {
+    await page.thaw();
+    await page.evaluate("window.talking.then(() => {})");
+  }
+  const codes = async (of) => (await Promise.all(of.map((page) => page.evaluate("[...window.codes]")))).flat();
+  assert.deepEqual(await codes(others), [], "only who did not answer is robbed");
+  assert.deepEqual((await codes(frozen)).filter((code) => code !== "SUPERSEDED"), []);
+  const { stored, acknowledged } = await others[0].within(async ({ createAgent, echo, textOf }, n) => {
+    const agent = await createAgent({ name: "chaos", model: echo() });
+    const messages = await agent.history({ sessionId: "s" }, { limit: 10_000 });
+    const acknowledged = Array.from({ length: n }, (_, tab) => JSON.parse(localStorage.getItem(`acknowledged ${tab}`) ?? "[]"));
+    return { stored: messages.map((message) => textOf(message)), acknowledged };
+  }, n);
+  for (const [tab, own] of acknowledged.entries()) {
+    const found = stored.filter((text) => own.includes(text));
+    assert.deepEqual(found, own, `tab ${tab}: each once and in order`);
+    for (const text of own) assert.equal(stored[stored.indexOf(text) + 1], `you said ${text}`);
+  }
+  assert.ok(acknowledged.flat().length > 150, `${acknowledged.flat().length} were acknowledged`);
+});
