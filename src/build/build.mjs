@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { isCurrent, stampAs } from "./current.mjs";
 import { glueFactory } from "./glue.mjs";
 import { inRoot, main, must, problem, step } from "./run.mjs";
+import { inlined, sealOf, sealed } from "./seal.mjs";
 import { prepare } from "./setup.mjs";
 
 // The testing build has the cargo feature `testing`, with which tests make the engine trap.
@@ -44,6 +45,10 @@ export async function buildTypes() {
   if (!isTypeScriptCurrent(variants.package)) await buildTypeScript({ tsc }, variants.package);
 }
 
+// What is made of the Rust.
+const CORE = ["core.wasm", "core.js", "inline-wasm.js"];
+const coreFiles = (out) => CORE.map((name) => path.join(out, name));
+
 const isOfRust = (file) =>
   !file.startsWith(inRoot("src/npm")) && !file.startsWith(inRoot("src/build"));
 
@@ -55,11 +60,11 @@ function isWasmCurrent({ out }) {
     ".cargo",
     "package-lock.json",
   ];
-  const inputs = [...manifests, "src", "src/build/build.mjs", "src/build/glue.mjs"].map((file) =>
-    inRoot(file),
+  const inputs = [...manifests, "src", ...["build", "glue", "seal"].map((name) => `src/build/${name}.mjs`)].map(
+    (file) => inRoot(file),
   );
   const isInput = (file) => isOfRust(file) || inputs.includes(file);
-  return isCurrent([path.join(out, "core.wasm"), path.join(out, "core.js")], inputs, isInput);
+  return isCurrent(coreFiles(out), inputs, isInput);
 }
 
 function isTypeScriptCurrent({ out }) {
@@ -72,9 +77,9 @@ async function buildWasm(tools, variant) {
   const raw = await compileRust(tools, variant);
   await bindJs(tools, variant, raw);
   await shrinkWasm(tools, variant);
-  await writeGlue(variant);
+  writeSealed(variant);
   await tryModule(variant);
-  stampAs(started, [path.join(variant.out, "core.wasm"), path.join(variant.out, "core.js")]);
+  stampAs(started, coreFiles(variant.out));
 }
 
 async function compileRust({ cargo, wasmTarget }, { features }) {
@@ -114,9 +119,15 @@ async function shrinkWasm({ wasmOpt }, { glue, out }) {
   await step("wasm-opt", (show) => must(process.execPath, args, { show, advice }));
 }
 
-async function writeGlue({ glue, out }) {
+function writeSealed({ glue, out }) {
   const source = fs.readFileSync(path.join(glue, "core.js"), "utf8");
-  fs.writeFileSync(path.join(out, "core.js"), glueFactory(source));
+  const plain = fs.readFileSync(path.join(out, "core.wasm"));
+  const { version } = JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8"));
+  const seal = sealOf(version, plain, source);
+  const wasm = sealed(plain, seal);
+  fs.writeFileSync(path.join(out, "core.js"), glueFactory(source, seal));
+  fs.writeFileSync(path.join(out, "core.wasm"), wasm);
+  fs.writeFileSync(path.join(out, "inline-wasm.js"), inlined(wasm));
 }
 
 // A module that wasm-opt has spoilt fails only when it starts, so start it, twice, before anybody else does.
@@ -124,7 +135,7 @@ async function tryModule({ out }) {
   await step("starting the module", async () => {
     const { instantiate } = await import(pathToFileURL(path.join(out, "core.js")).href);
     const module = await WebAssembly.compile(fs.readFileSync(path.join(out, "core.wasm")));
-    const memories = [1, 2].map(() => instantiate().initSync({ module }).memory);
+    const memories = [1, 2].map(() => instantiate((exports) => exports).initSync({ module }).memory);
     if (memories[0] === memories[1])
       throw problem("Two instances share their memory: src/build/glue.mjs did not make a factory.");
   });
@@ -147,7 +158,7 @@ async function buildTypeScript({ tsc }, { out }) {
 // tsc never deletes, and a module that is gone from src/npm must be gone from the package.
 function removeCompiled(out) {
   for (const name of fs.readdirSync(out)) {
-    if (name !== "core.wasm" && name !== "core.js")
+    if (!CORE.includes(name))
       fs.rmSync(path.join(out, name), { recursive: true });
   }
 }

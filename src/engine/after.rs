@@ -94,6 +94,11 @@ impl Agent {
         !after.due.is_empty() || !after.children.is_empty() || self.0.has_to_remember()
     }
 
+    /// Whether memory holds something that no store has: turns that it would not take, or work for later.
+    pub fn is_needed(&self) -> bool {
+        self.has_work() || !self.0.unsaved.borrow().is_empty()
+    }
+
     /// Does the work that nobody waits for, and moves the children that calls have left to their end.
     pub async fn afterwards(&self) {
         loop {

@@ -9,11 +9,12 @@ import { filesOf } from "./files.js";
 import { streamOf } from "./feed.js";
 import { portsOf } from "./host.js";
 import { isInside, isInsideUser, reentrant } from "./inside.js";
+import { jsonText } from "./json.js";
 import { linesOf } from "./lines.js";
 import { locksOf } from "./locks.js";
 import { newNode } from "./node.js";
 import { toMarkdown } from "./markdown.js";
-import { checkAnswers, checkCall, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout, jsonText } from "./options.js";
+import { checkAnswers, checkCall, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout } from "./options.js";
 import type { Checked } from "./options.js";
 import { changePermissions, checkContext, checkMode } from "./permissions.js";
 import type {
@@ -56,6 +57,7 @@ class AgentHandle implements Agent {
   #made: { readonly instance: Instance; readonly core: CoreAgent } | undefined;
   #lastTag = 0;
   #warned = false;
+  #shutting = false;
   #closed = false;
 
   constructor(engine: Engine, checked: Checked) {
@@ -264,6 +266,7 @@ class AgentHandle implements Agent {
   async shutdown(options: { readonly timeoutMs?: number } = {}): Promise<void> {
     const timeoutMs = checkTimeout(options.timeoutMs);
     const { instance, core } = this.#core();
+    this.#shutting = true;
     instance.enter(() => core.shutDown());
     const timer = timeoutMs === undefined ? undefined : setTimeout(() => instance.alive && instance.enter(() => core.shutDownNow()), timeoutMs);
     await this.drain();
@@ -393,6 +396,7 @@ class AgentHandle implements Agent {
     const lock = locksOf(crossTab && store.capabilities.shared !== "process", store);
     const ports = portsOf(instance, this.#calls, { model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, lock, node: this.#node });
     const core = instance.own(instance.enter(() => new instance.core.Agent(plain, ports)));
+    if (this.#shutting) instance.enter(() => core.shutDown());
     this.#made = { instance, core };
     return this.#made;
   }

@@ -6,9 +6,10 @@ import type { CoreError } from "./errors.js";
 import { Feed, streamOf } from "./feed.js";
 import type { Unplaced } from "./feed.js";
 import { Followed } from "./followed.js";
+import { jsonText } from "./json.js";
 import type { ModelKind } from "./kinds.js";
 import type { Mirrors } from "./mirror.js";
-import { checkInput, jsonText } from "./options.js";
+import { checkInput } from "./options.js";
 import { validated } from "./schema.js";
 import { stateOf } from "./state.js";
 import type { AgentEvent, AgentState, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "./types.js";
@@ -82,7 +83,7 @@ export class CallHandle implements Call {
       this.#instance = instance;
       this.#id = core.id;
       this.#listen();
-      instance.drive(core.number, { poll: () => this.#poll(core), crashed: (error) => this.#fail(error) });
+      instance.drive(core.number, { poll: () => this.#poll(core), crashed: (error) => this.#crashed(error) });
     } catch (error) {
       this.#fail(error as LockgateError);
     }
@@ -191,9 +192,21 @@ export class CallHandle implements Call {
     if (batch === undefined) return false;
     const at = new Date().toISOString();
     for (const bare of JSON.parse(batch) as Bare[]) this.#take(bare, at);
-    if (this.#over) this.#instance?.free(core);
+    if (this.#over) this.#letGo(core);
     this.#show();
     return this.#over;
+  }
+
+  #crashed(error: LockgateError): void {
+    this.#fail(error);
+    this.#letGo();
+  }
+
+  /** Whoever keeps a call that is over keeps nothing of the wasm. */
+  #letGo(core?: CoreCall): void {
+    if (core !== undefined) this.#instance?.free(core);
+    this.#core = undefined;
+    this.#instance = undefined;
   }
 
   #take(bare: Bare, at: string): void {
@@ -275,7 +288,7 @@ export class CallHandle implements Call {
 
   #whileOpen(act: (core: CoreCall, instance: Instance) => void): void {
     const [core, instance] = [this.#core, this.#instance];
-    if (this.#over || core === undefined || instance === undefined) return;
+    if (this.#over || core === undefined || !instance?.alive) return;
     instance.enter(() => act(core, instance));
   }
 }

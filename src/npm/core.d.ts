@@ -1,7 +1,11 @@
 // What the glue of wasm-bindgen gives us: `src/wasm` has the other half of each of these.
 
-/** A fresh, independent instance; `initSync` must come first. */
-export function instantiate(): Core;
+/** A fresh, independent instance whose exports are what `guard` makes of them; `initSync` must come first. */
+export type Instantiate = (guard: (exports: Record<string, unknown>) => Record<string, unknown>) => Core;
+export const instantiate: Instantiate;
+
+/** The build that glue and wasm are of; the wasm says it too, in its custom section `lockgate`. */
+export const SEAL: string;
 
 /** What an instance is served with. None of it may run anybody's code before it returns. */
 export interface Serves {
@@ -12,7 +16,9 @@ export interface Serves {
 }
 
 export interface Core {
-  initSync(options: { module: WebAssembly.Module }): unknown;
+  initSync(options: { module: WebAssembly.Module }): Record<string, unknown>;
+  /** Lets go of the memory. */
+  release(): void;
   install(instance: Serves): void;
   /** Only in the build for tests. */
   trap?(): void;
@@ -25,6 +31,8 @@ export interface Core {
 /** An object in wasm memory. */
 export interface CoreObject {
   free(): void;
+  /** Whether it holds something that no store has: turns that the store would not take, or work for later. */
+  isNeeded?(): boolean;
   /** Lets go of the object without running anything: for instances that have trapped. */
   __destroy_into_raw(): number;
 }

@@ -8,7 +8,6 @@ import { hasOpinion, permissionContext } from "./permissions.js";
 import { jsonSchema } from "./schema.js";
 import { checkSubagents } from "./subagents.js";
 import type { ChildModels } from "./subagents.js";
-import { wellFormed } from "./text.js";
 import type { AgentOptions, CallOptions, Input, Middleware, Model, Slot, Store } from "./types.js";
 
 /** The options of an agent, apart: what is plain, and what is not. */
@@ -240,16 +239,6 @@ export function checkPage(page: Record<string, unknown>): Record<string, unknown
     throw new LockgateError("INPUT_INVALID", "limit is not a whole number from 1 on", { hint: "leave it out for the default" });
   }
   return Object.fromEntries(Object.entries(page).filter(([, value]) => value !== undefined));
-}
-
-/** A caller's value as JSON text, or INPUT_INVALID. */
-export function jsonText(value: object | string, flag?: () => void): string {
-  try {
-    return wellFormed(JSON.stringify(value), flag);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new LockgateError("INPUT_INVALID", `the input is not JSON: ${why}`, { hint: "use plain data without cycles", cause });
-  }
 }
 
 /** The options of a call besides its slot, as Rust takes them, and the model if it has one of its own. */

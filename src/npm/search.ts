@@ -1,7 +1,8 @@
 // What is searched for, checked, and what is found.
 
 import { LockgateError } from "./errors.js";
-import { checkSlot, jsonText } from "./options.js";
+import { jsonText } from "./json.js";
+import { checkSlot } from "./options.js";
 import type { Msg, Slot } from "./types.js";
 
 /** A message that was found; `score` is to be compared within one answer. */

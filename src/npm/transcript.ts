@@ -1,10 +1,9 @@
 // Whether a provider would take a conversation, and how it would: also for people who use other frameworks.
 
 import { LockgateError } from "./errors.js";
-import { wellFormed } from "./text.js";
+import { jsonText } from "./json.js";
 import type { Msg } from "./types.js";
-import { loadEngine } from "./wasm.js";
-import type { Load } from "./wasm.js";
+import type { Engine } from "./wasm.js";
 
 export type Dialect = "openai" | "anthropic" | "gemini";
 
@@ -21,13 +20,12 @@ export declare function checkTranscript(messages: readonly Msg[], dialect: Diale
 /** The messages as the provider would take them; those that need no change are as they were. */
 export declare function repairTranscript(messages: readonly Msg[], dialect: Dialect): readonly Msg[];
 
-/** Makes both for one way of loading the wasm. They answer at once, so the module that has them waits for the wasm. */
-export async function transcriptWith(load: Load): Promise<{ checkTranscript: typeof checkTranscript; repairTranscript: typeof repairTranscript }> {
-  const engine = await loadEngine(load);
+/** Makes both for one way of loading the wasm. */
+export function transcriptOf(engine: () => Engine): { checkTranscript: typeof checkTranscript; repairTranscript: typeof repairTranscript } {
   const ask = <T>(what: "checkTranscript" | "repairTranscript", messages: readonly Msg[], dialect: Dialect): T => {
     if (!Array.isArray(messages)) throw new LockgateError("INPUT_INVALID", "the transcript is not a list", { hint: "give a list of Msg" });
-    const text = wellFormed(JSON.stringify(messages));
-    const instance = engine.instance();
+    const text = jsonText(messages);
+    const instance = engine().instance();
     return JSON.parse(instance.enter(() => instance.core[what](text, dialect))) as T;
   };
   return {

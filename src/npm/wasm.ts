@@ -1,233 +1,112 @@
-// The only file that touches the glue: loads the wasm once, polls what runs in it, and notices a crash.
+// The only file that touches the glue: loads the wasm once per realm, and keeps one instance of it at work.
 
-import { instantiate } from "./core.js";
-import type { Core, CoreObject, CoreTask } from "./core.js";
-import { LockgateError, fromCore, isCoreError } from "./errors.js";
+import { SEAL, instantiate } from "./core.js";
+import { LockgateError } from "./errors.js";
+import { Instance } from "./instance.js";
+
+export type { Instance, Pollable } from "./instance.js";
 
 /** Gets the compiled module, however this host does that. */
 export type Load = () => WebAssembly.Module | Promise<WebAssembly.Module>;
 
-/** Something in wasm that is polled until it is over. */
-export interface Pollable {
-  /** Goes on once; true when it is over. Whatever it throws is a crash. */
-  poll(): boolean;
-  /** The instance has crashed. */
-  crashed(error: LockgateError): void;
-}
-
 /** The wasm of this realm: one module, and one instance at a time. */
 export interface Engine {
-  /** The instance that works now; a fresh one if the last has crashed. */
+  /** The instance that works now; a fresh one if the last has crashed, or had grown too large. */
   instance(): Instance;
 }
 
+/** Over so much memory an instance is replaced when nothing is open in it: wasm memory never shrinks. An edge worker has 128 MB. */
+const RECYCLE_BYTES = 48 << 20;
+
+/** An instance that is over the limit after so few tasks needs that much: replacing it each time would only cost. */
+const FEW_TASKS = 100;
+
+let engine: Engine | undefined;
 let loading: Promise<Engine> | undefined;
 
 /** Loads the wasm, once per realm. */
 export function loadEngine(load: Load): Promise<Engine> {
-  loading ??= start(load).catch((error: unknown) => {
+  loading ??= moduleOf(load).then(engineOf).catch((error: unknown) => {
     loading = undefined;
     throw error;
   });
   return loading;
 }
 
-async function start(load: Load): Promise<Engine> {
-  let module: WebAssembly.Module;
+/** The same at once, where the host can do that. */
+export function loadEngineNow(load: () => WebAssembly.Module): Engine {
+  return (engine ??= engineOf(known() ?? proved(load())));
+}
+
+/** The build that a compiled module says it is of, or null: a bundler, a cache or a person may have brought another file. */
+export function strangeSeal(module: WebAssembly.Module): string | null {
+  const [section] = WebAssembly.Module.customSections(module, "lockgate");
+  const seal = section === undefined ? "unknown" : new TextDecoder().decode(section);
+  return seal === SEAL ? null : seal;
+}
+
+/** The error for a module of another build. */
+export function strange(seal: string, where = ""): LockgateError {
+  const message = `the wasm is of build ${seal}, and this JavaScript of build ${SEAL}${where === "" ? "" : `: ${where}`}`;
+  return new LockgateError("ENGINE_LOAD", message, { hint: "serve the core.wasm of the same version, and empty caches that keep an old one" });
+}
+
+// Two copies of the package in one realm, or two of its entries bundled apart, share the compiled module of their build.
+const REALM = Symbol.for("lockgate.modules");
+
+function shelf(): Map<string, WebAssembly.Module | Promise<WebAssembly.Module>> {
+  const realm = globalThis as { [REALM]?: Map<string, WebAssembly.Module | Promise<WebAssembly.Module>> };
+  return (realm[REALM] ??= new Map());
+}
+
+function known(): WebAssembly.Module | undefined {
+  const module = shelf().get(SEAL);
+  return module instanceof WebAssembly.Module ? module : undefined;
+}
+
+async function moduleOf(load: Load): Promise<WebAssembly.Module> {
+  const modules = shelf();
+  const found = modules.get(SEAL) ?? loaded(load);
+  modules.set(SEAL, found);
   try {
-    module = await load();
+    const module = await found;
+    modules.set(SEAL, module);
+    return module;
+  } catch (error) {
+    if (modules.get(SEAL) === found) modules.delete(SEAL);
+    throw error;
+  }
+}
+
+async function loaded(load: Load): Promise<WebAssembly.Module> {
+  try {
+    return proved(await load());
   } catch (cause) {
     if (LockgateError.isInstance(cause)) throw cause;
     const message = `the wasm could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`;
     const hint = "serve core.wasm beside the package's JavaScript; under a CSP allow script-src 'wasm-unsafe-eval'";
     throw new LockgateError("ENGINE_LOAD", message, { hint, cause });
   }
+}
+
+function proved(module: WebAssembly.Module): WebAssembly.Module {
+  const seal = strangeSeal(module);
+  if (seal !== null) throw strange(seal);
+  return module;
+}
+
+function engineOf(module: WebAssembly.Module): Engine {
   let current: Instance | undefined;
-  return {
+  let limit = RECYCLE_BYTES;
+  const onIdle = (instance: Instance): void => {
+    if (instance.bytes <= limit || !instance.retire()) return;
+    if (instance.nTasks < FEW_TASKS) limit *= 2;
+  };
+  engine ??= {
     instance() {
-      if (!current?.alive) current = new Instance(module);
+      if (!current?.alive) current = new Instance(instantiate, module, onIdle);
       return current;
     },
   };
-}
-
-/**
- * One instance of the wasm. Rust makes no promises: it is polled from here, inside a `try`, so that a trap anywhere
- * in it is seen and every call that is open can be rejected. After a trap nothing of the instance is used again.
- */
-export class Instance {
-  alive = true;
-  readonly core: Core;
-  readonly #open = new Map<number, Pollable>();
-  readonly #woken = new Set<number>();
-  readonly #sleepers = new Map<number, () => void>();
-  readonly #objects = new Owned();
-  readonly #cleanups = new Set<() => void>();
-  #place = "";
-
-  constructor(module: WebAssembly.Module) {
-    this.core = instantiate();
-    this.core.initSync({ module });
-    const timers = new Map<unknown, () => void>();
-    this.core.install({
-      wake: (task) => this.wake(task),
-      report: (place) => {
-        this.#place = place;
-      },
-      setTimer: (then, ms) => {
-        const timer = setTimeout(then, ms);
-        timers.set(timer, this.onCrash(() => clearTimeout(timer)));
-        return timer;
-      },
-      clearTimer: (timer) => {
-        clearTimeout(timer as ReturnType<typeof setTimeout>);
-        timers.get(timer)?.();
-        timers.delete(timer);
-      },
-    });
-  }
-
-  /** Does something if this instance crashes; the answer takes that back. */
-  onCrash(cleanup: () => void): () => void {
-    this.#cleanups.add(cleanup);
-    return () => void this.#cleanups.delete(cleanup);
-  }
-
-  /** Every way into the wasm leads through here. */
-  enter<T>(work: () => T): T {
-    if (!this.alive) throw this.#crash(undefined);
-    try {
-      return work();
-    } catch (error) {
-      if (isCoreError(error)) throw fromCore(error);
-      throw LockgateError.isInstance(error) ? error : this.#crash(error);
-    }
-  }
-
-  /** Keeps track of an object in wasm memory, so that a crash lets go of it. */
-  own<T extends CoreObject>(object: T): T {
-    this.#objects.add(object);
-    return object;
-  }
-
-  /** Frees an object in wasm memory. */
-  free(object: CoreObject): void {
-    if (this.#objects.delete(object) && this.alive) this.enter(() => object.free());
-  }
-
-  /** Polls something to its end: soon, and whenever it wakes. */
-  drive(number: number, pollable: Pollable): void {
-    this.#open.set(number, pollable);
-    void this.#follow(number, pollable);
-  }
-
-  /** The answer of a task. */
-  run(begin: () => CoreTask): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const task = this.own(this.enter(begin));
-      this.drive(task.number, {
-        poll: () => {
-          let answer: unknown;
-          try {
-            answer = task.poll();
-          } catch (error) {
-            if (!isCoreError(error)) throw error;
-            reject(fromCore(error));
-            this.free(task);
-            return true;
-          }
-          if (answer === undefined) return false;
-          resolve(answer);
-          this.free(task);
-          return true;
-        },
-        crashed: reject,
-      });
-    });
-  }
-
-  /** What a host function promises Rust: kept while this instance lives, silent after a crash. */
-  promise<T>(work: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        if (this.alive) act();
-      };
-      work().then(
-        (value) => settle(() => resolve(value)),
-        (error: unknown) => settle(() => reject(error)),
-      );
-    });
-  }
-
-  /** Takes note that a task can go on. */
-  wake(task: number): void {
-    const resume = this.#sleepers.get(task);
-    this.#sleepers.delete(task);
-    if (resume !== undefined) resume();
-    else if (this.#open.has(task)) this.#woken.add(task);
-  }
-
-  /** Each task goes on in its own chain of promises: an edge worker keeps requests apart by that. */
-  async #follow(number: number, pollable: Pollable): Promise<void> {
-    await null;
-    while (this.alive && this.#open.has(number)) {
-      this.#woken.delete(number);
-      try {
-        if (pollable.poll()) this.#open.delete(number);
-      } catch (error) {
-        this.#crash(error);
-        return;
-      }
-      if (this.#woken.has(number)) await null;
-      else if (this.#open.has(number)) await new Promise<void>((resolve) => this.#sleepers.set(number, resolve));
-    }
-    this.#woken.delete(number);
-  }
-
-  /** Rejects everything that is open, and is never used again. */
-  #crash(cause: unknown): LockgateError {
-    const place = this.#place === "" ? "" : ` at ${this.#place}`;
-    const message = `the engine crashed${place} and was started anew`;
-    const hint = "try again: what was accepted is stored; please report this with the place it names";
-    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause });
-    if (!this.alive) return error;
-    this.alive = false;
-    this.#objects.letGo();
-    const open = [...this.#open.values()];
-    this.#open.clear();
-    for (const pollable of open) pollable.crashed(error);
-    for (const cleanup of this.#cleanups) cleanup();
-    this.#cleanups.clear();
-    return error;
-  }
-}
-
-/** The objects of an instance that are still in use. They are held weakly: an agent that nobody holds is the glue's to free. */
-class Owned {
-  readonly #refs = new Set<{ deref(): CoreObject | undefined }>();
-  readonly #known = new WeakMap<CoreObject, { deref(): CoreObject | undefined }>();
-  #swept = 64;
-
-  add(object: CoreObject): void {
-    const ref = typeof WeakRef === "undefined" ? { deref: () => object } : new WeakRef(object);
-    this.#known.set(object, ref);
-    this.#refs.add(ref);
-    if (this.#refs.size > this.#swept) this.#sweep();
-  }
-
-  delete(object: CoreObject): boolean {
-    const ref = this.#known.get(object);
-    return ref !== undefined && this.#refs.delete(ref);
-  }
-
-  /** After a crash: without this a finaliser could run code of the dead instance later. */
-  letGo(): void {
-    for (const ref of this.#refs) ref.deref()?.__destroy_into_raw();
-    this.#refs.clear();
-  }
-
-  #sweep(): void {
-    for (const ref of this.#refs) if (ref.deref() === undefined) this.#refs.delete(ref);
-    this.#swept = 64 + 2 * this.#refs.size;
-  }
+  return engine;
 }

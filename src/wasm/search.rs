@@ -37,6 +37,12 @@ impl Agent {
         self.engine().has_work()
     }
 
+    /// Whether its memory holds something that no store has.
+    #[wasm_bindgen(js_name = isNeeded)]
+    pub fn is_needed(&self) -> bool {
+        self.engine().is_needed()
+    }
+
     /// Does it.
     pub fn afterwards(&self) -> Task {
         let agent = self.engine().clone();

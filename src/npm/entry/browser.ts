@@ -4,11 +4,9 @@ import { createAgentWith } from "../agent.js";
 import { indexedDbWith } from "../indexed-db.js";
 import { localStorageWith } from "../local-storage.js";
 import { memoryStore } from "../memory.js";
-import { fetchModule } from "./fetch.js";
+import { load } from "./load-browser.js";
 
 export * from "../index.js";
-
-const load = (): Promise<WebAssembly.Module> => fetchModule(new URL("../core.wasm", import.meta.url));
 
 export const indexedDbStore = indexedDbWith(load);
 export const localStorageStore = localStorageWith(load);

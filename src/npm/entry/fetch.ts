@@ -1,26 +1,44 @@
 // Fetching the wasm, with an error that names the address and the likely fix.
 
 import { LockgateError } from "../errors.js";
+import { compiled, compiledInline, failed, uncompiled } from "./compile.js";
 
-/** The compiled module at an address. */
+/**
+ * The compiled module at an address. A file that is of another build may come from a cache: it is asked for once more.
+ * Where the file is lost, as dev servers and bundlers do, the copy inside the package takes its place.
+ */
 export async function fetchModule(url: URL): Promise<WebAssembly.Module> {
-  const failed = (what: string, hint: string, cause?: unknown): LockgateError =>
-    new LockgateError("ENGINE_LOAD", `${what}: ${url.href}`, { hint, cause });
+  try {
+    return await fetched(url).catch(() => fetched(url, "reload"));
+  } catch (error) {
+    // What the file's own error says is the better advice.
+    return compiledInline().catch(() => {
+      throw error;
+    });
+  }
+}
+
+/** The compiled module at an address, and nothing else. */
+export async function fetched(url: URL, cache: RequestCache = "default"): Promise<WebAssembly.Module> {
   let response: Response;
   try {
-    response = await fetch(url, { credentials: "same-origin" });
+    response = await fetch(url, { credentials: "same-origin", cache });
   } catch (cause) {
-    throw failed("the wasm cannot be fetched", "check that the file is served, and the CSP's connect-src", cause);
+    throw failed(`the wasm cannot be fetched: ${url.href}`, "check that the file is served, and the CSP's connect-src; or import lockgate/inline", cause);
   }
-  if (!response.ok) throw failed(`the wasm cannot be fetched (HTTP ${response.status})`, "serve core.wasm beside the package's JavaScript");
-  const bytes = await response.arrayBuffer();
-  const magic = new Uint8Array(bytes.slice(0, 4));
-  if (magic.join() !== "0,97,115,109") {
-    throw failed("what is served there is not wasm", "a dev server may answer with a page: exclude lockgate from its pre-bundling");
+  return answered(response, url.href);
+}
+
+/** The compiled module of an answer. */
+export async function answered(response: Response, where = response.url || "the given Response"): Promise<WebAssembly.Module> {
+  if (!response.ok) {
+    throw failed(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve core.wasm beside the package's JavaScript, or import lockgate/inline");
   }
+  let bytes: ArrayBuffer;
   try {
-    return await WebAssembly.compile(bytes);
+    bytes = await response.arrayBuffer();
   } catch (cause) {
-    throw failed("the wasm cannot be compiled", "under a CSP allow script-src 'wasm-unsafe-eval'", cause);
+    throw LockgateError.isInstance(cause) ? cause : uncompiled(where, cause);
   }
+  return compiled(bytes, where);
 }

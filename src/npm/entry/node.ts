@@ -1,15 +1,12 @@
 // In Node: the wasm file is read from beside this module.
 
-import { readFileSync } from "node:fs";
-
 import { createAgentWith } from "../agent.js";
 import { indexedDbWith } from "../indexed-db.js";
 import { localStorageWith } from "../local-storage.js";
 import { fileStore } from "../stores/node.js";
+import { load } from "./load-node.js";
 
 export * from "../index.js";
-
-const load = (): WebAssembly.Module => new WebAssembly.Module(readFileSync(new URL("../core.wasm", import.meta.url)));
 
 export const indexedDbStore = indexedDbWith(load);
 export const localStorageStore = localStorageWith(load);

@@ -1,8 +1,10 @@
 // lockgate/transcript in a page or a web worker.
 
-import { transcriptWith } from "../transcript.js";
-import { fetchModule } from "./fetch.js";
+import { transcriptOf } from "../transcript.js";
+import { loadEngine } from "../wasm.js";
+import { load } from "./load-browser.js";
 
-const load = (): Promise<WebAssembly.Module> => fetchModule(new URL("../core.wasm", import.meta.url));
+// Both answer at once, so this module waits for the wasm.
+const engine = await loadEngine(load);
 
-export const { checkTranscript, repairTranscript } = await transcriptWith(load);
+export const { checkTranscript, repairTranscript } = transcriptOf(() => engine);

@@ -1,9 +1,19 @@
-// lockgate/transcript in Node.
+// lockgate/transcript in Node: nothing waits here, so that it can be had with `require`.
 
-import { readFileSync } from "node:fs";
+import { LockgateError } from "../errors.js";
+import { transcriptOf } from "../transcript.js";
+import { loadEngineNow } from "../wasm.js";
+import type { Engine } from "../wasm.js";
+import { loadNow } from "./load-node.js";
 
-import { transcriptWith } from "../transcript.js";
+export const { checkTranscript, repairTranscript } = transcriptOf(engine);
 
-const load = (): WebAssembly.Module => new WebAssembly.Module(readFileSync(new URL("../core.wasm", import.meta.url)));
-
-export const { checkTranscript, repairTranscript } = await transcriptWith(load);
+function engine(): Engine {
+  try {
+    return loadEngineNow(loadNow);
+  } catch (cause) {
+    if (LockgateError.isInstance(cause)) throw cause;
+    const message = `the wasm could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw new LockgateError("ENGINE_LOAD", message, { hint: "copy lockgate/core.wasm beside the bundle, or leave lockgate out of it", cause });
+  }
+}

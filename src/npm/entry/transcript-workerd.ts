@@ -2,6 +2,7 @@
 
 import module from "../core.wasm";
 
-import { transcriptWith } from "../transcript.js";
+import { transcriptOf } from "../transcript.js";
+import { loadEngineNow } from "../wasm.js";
 
-export const { checkTranscript, repairTranscript } = await transcriptWith(() => module);
+export const { checkTranscript, repairTranscript } = transcriptOf(() => loadEngineNow(() => module));

@@ -1,0 +1,256 @@
+// One instance of the wasm: polls what runs in it, notices when it crashes, and ends it when it has grown too large.
+
+import type { Core, CoreObject, CoreTask, Instantiate } from "./core.js";
+import { LockgateError, fromCore, isCoreError } from "./errors.js";
+import { emptied, guarded } from "./guard.js";
+import type { Exports } from "./guard.js";
+
+/** Something in wasm that is polled until it is over. */
+export interface Pollable {
+  /** Goes on once; true when it is over. Whatever it throws is a crash. */
+  poll(): boolean;
+  /** The instance has crashed. */
+  crashed(error: LockgateError): void;
+}
+
+interface Open {
+  readonly pollable: Pollable;
+  readonly watchdog: ReturnType<typeof setInterval>;
+}
+
+/** How often everything open is looked at, woken or not. */
+const LOOK_AGAIN_MS = 30_000;
+
+/**
+ * One instance of the wasm. Rust makes no promises: it is polled from here, inside a `try`, so that a trap anywhere
+ * in it is seen and every call that is open can be rejected. After a trap nothing of the instance is used again.
+ */
+export class Instance {
+  alive = true;
+  readonly core: Core;
+  /** How many tasks it has been given. */
+  nTasks = 0;
+  readonly #exports: Exports & { readonly memory?: WebAssembly.Memory };
+  readonly #onIdle: (instance: Instance) => void;
+  readonly #open = new Map<number, Open>();
+  readonly #woken = new Set<number>();
+  readonly #sleepers = new Map<number, () => void>();
+  readonly #objects = new Owned();
+  readonly #cleanups = new Set<() => void>();
+  #place = "";
+
+  constructor(instantiate: Instantiate, module: WebAssembly.Module, onIdle: (instance: Instance) => void) {
+    this.#onIdle = onIdle;
+    const guard = { trapped: (error: unknown) => void (isForeign(error) && this.#crash(error)), isAlive: () => this.alive };
+    this.core = instantiate((exports) => guarded(exports, guard));
+    this.#exports = this.core.initSync({ module });
+    const timers = new Map<unknown, () => void>();
+    this.core.install({
+      wake: (task) => this.wake(task),
+      report: (place) => {
+        this.#place = place;
+      },
+      setTimer: (then, ms) => {
+        const timer = setTimeout(then, ms);
+        timers.set(timer, this.onCrash(() => clearTimeout(timer)));
+        return timer;
+      },
+      clearTimer: (timer) => {
+        clearTimeout(timer as ReturnType<typeof setTimeout>);
+        timers.get(timer)?.();
+        timers.delete(timer);
+      },
+    });
+  }
+
+  /** Does something if this instance crashes; the answer takes that back. */
+  onCrash(cleanup: () => void): () => void {
+    this.#cleanups.add(cleanup);
+    return () => void this.#cleanups.delete(cleanup);
+  }
+
+  /** The size of its memory. */
+  get bytes(): number {
+    return this.#exports.memory?.buffer.byteLength ?? 0;
+  }
+
+  /** Ends this instance, if nothing is open in it and it holds nothing that no store has; the next use begins a fresh one. */
+  retire(): boolean {
+    if (!this.alive || this.#open.size > 0 || this.#cleanups.size > 0) return false;
+    if (this.#objects.areNeeded()) return false;
+    this.#objects.free();
+    this.alive = false;
+    this.#release();
+    return true;
+  }
+
+  /** Every way into the wasm leads through here. */
+  enter<T>(work: () => T): T {
+    if (!this.alive) throw this.#crash(undefined);
+    try {
+      return work();
+    } catch (error) {
+      if (isCoreError(error)) throw fromCore(error);
+      throw LockgateError.isInstance(error) ? error : this.#crash(error);
+    }
+  }
+
+  /** Keeps track of an object in wasm memory, so that a crash lets go of it. */
+  own<T extends CoreObject>(object: T): T {
+    this.#objects.add(object);
+    return object;
+  }
+
+  /** Frees an object in wasm memory. */
+  free(object: CoreObject): void {
+    if (this.#objects.delete(object) && this.alive) this.enter(() => object.free());
+  }
+
+  /** Polls something to its end: soon, and whenever it wakes. */
+  drive(number: number, pollable: Pollable): void {
+    // A task whose waker was lost would wait for ever: now and then everything that is open is looked at again.
+    const watchdog = setInterval(() => this.wake(number), LOOK_AGAIN_MS);
+    (watchdog as { unref?(): void }).unref?.();
+    this.nTasks += 1;
+    this.#open.set(number, { pollable, watchdog });
+    void this.#follow(number, pollable);
+  }
+
+  /** The answer of a task. */
+  run(begin: () => CoreTask): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const task = this.own(this.enter(begin));
+      this.drive(task.number, {
+        poll: () => {
+          let answer: unknown;
+          try {
+            answer = task.poll();
+          } catch (error) {
+            if (!isCoreError(error)) throw error;
+            reject(fromCore(error));
+            this.free(task);
+            return true;
+          }
+          if (answer === undefined) return false;
+          resolve(answer);
+          this.free(task);
+          return true;
+        },
+        crashed: reject,
+      });
+    });
+  }
+
+  /** What a host function promises Rust: kept while this instance lives, silent after a crash. */
+  promise<T>(work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        if (this.alive) act();
+      };
+      work().then(
+        (value) => settle(() => resolve(value)),
+        (error: unknown) => settle(() => reject(error)),
+      );
+    });
+  }
+
+  /** Takes note that a task can go on. */
+  wake(task: number): void {
+    const resume = this.#sleepers.get(task);
+    this.#sleepers.delete(task);
+    if (resume !== undefined) resume();
+    else if (this.#open.has(task)) this.#woken.add(task);
+  }
+
+  /** Each task goes on in its own chain of promises: an edge worker keeps requests apart by that. */
+  async #follow(number: number, pollable: Pollable): Promise<void> {
+    await null;
+    while (this.alive && this.#open.has(number)) {
+      this.#woken.delete(number);
+      try {
+        if (pollable.poll()) this.#close(number);
+      } catch (error) {
+        this.#crash(error);
+        return;
+      }
+      if (this.#woken.has(number)) await null;
+      else if (this.#open.has(number)) await new Promise<void>((resolve) => this.#sleepers.set(number, resolve));
+    }
+    this.#woken.delete(number);
+  }
+
+  #close(number: number): void {
+    clearInterval(this.#open.get(number)?.watchdog);
+    this.#open.delete(number);
+    if (this.#open.size === 0) this.#onIdle(this);
+  }
+
+  /** Rejects everything that is open, and is never used again. */
+  #crash(cause: unknown): LockgateError {
+    const place = this.#place === "" ? "" : ` at ${this.#place}`;
+    const message = `the engine crashed${place} and was started anew`;
+    const hint = "try again: what was accepted is stored; please report this with the place it names";
+    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause });
+    if (!this.alive) return error;
+    this.alive = false;
+    this.#objects.letGo();
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const { pollable, watchdog } of open) {
+      clearInterval(watchdog);
+      pollable.crashed(error);
+    }
+    for (const cleanup of this.#cleanups) cleanup();
+    this.#cleanups.clear();
+    this.#release();
+    return error;
+  }
+
+  /** Lets go of the memory, also where somebody still holds an object of this instance. */
+  #release(): void {
+    emptied(this.#exports);
+    this.core.release();
+  }
+}
+
+const isForeign = (error: unknown): boolean => !LockgateError.isInstance(error);
+
+/** The objects of an instance that are still in use. They are held weakly: an agent that nobody holds is the glue's to free. */
+class Owned {
+  readonly #refs = new Set<{ deref(): CoreObject | undefined }>();
+  readonly #known = new WeakMap<CoreObject, { deref(): CoreObject | undefined }>();
+  #swept = 64;
+
+  add(object: CoreObject): void {
+    const ref = typeof WeakRef === "undefined" ? { deref: () => object } : new WeakRef(object);
+    this.#known.set(object, ref);
+    this.#refs.add(ref);
+    if (this.#refs.size > this.#swept) this.#sweep();
+  }
+
+  delete(object: CoreObject): boolean {
+    const ref = this.#known.get(object);
+    return ref !== undefined && this.#refs.delete(ref);
+  }
+
+  /** Whether one of them holds something that no store has. */
+  areNeeded(): boolean {
+    return [...this.#refs].some((ref) => ref.deref()?.isNeeded?.() === true);
+  }
+
+  free(): void {
+    for (const ref of this.#refs) ref.deref()?.free();
+    this.#refs.clear();
+  }
+
+  /** After a crash: without this a finaliser could run code of the dead instance later. */
+  letGo(): void {
+    for (const ref of this.#refs) ref.deref()?.__destroy_into_raw();
+    this.#refs.clear();
+  }
+
+  #sweep(): void {
+    for (const ref of this.#refs) if (ref.deref() === undefined) this.#refs.delete(ref);
+    this.#swept = 64 + 2 * this.#refs.size;
+  }
+}
