@@ -17,6 +17,8 @@ export async function pageFiles(name) {
     write: false,
     minify: true,
     platform: "browser",
+    // A page loads this copy of the wasm only where the file is lost; esbuild would put it into the one bundle.
+    external: ["*/inline-wasm.js"],
     alias: { lockgate: entry.page },
   });
   const files = outputFiles.map(({ contents }) => contents);

@@ -20,7 +20,7 @@ export function sealed(wasm, seal) {
 
 /** A module with the wasm in it, compressed, as text. */
 export function inlined(wasm) {
-  const text = zlib.deflateRawSync(wasm, { level: 9 }).toString("base64");
+  const text = zlib.deflateSync(wasm, { level: 9 }).toString("base64");
   return `// Written by \`npm run build\`: core.wasm, deflated, in base64.\nexport const WASM = "${text}";\n`;
 }
 

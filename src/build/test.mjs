@@ -5,6 +5,7 @@ import process from "node:process";
 import { build } from "./build.mjs";
 import { check } from "./check.mjs";
 import { countCargo } from "./counts.mjs";
+import { freshMatrix, installPackagingTools, printMatrix } from "./packaging.mjs";
 import { explain, inRoot, main, must, npmCommand, problem, seconds, step, tee } from "./run.mjs";
 import { prepare } from "./setup.mjs";
 import { buildWww } from "./www.mjs";
@@ -25,6 +26,7 @@ function allStages() {
     { name: "package", run: () => packageTests(".test.mjs") },
     { name: "chromium", run: chromiumTests },
     { name: "ui", run: uiTests },
+    { name: "packaging", run: packagingTests },
     { name: "long", run: () => packageTests(".long.mjs"), onlyWhenAsked: true },
   ];
 }
@@ -100,6 +102,23 @@ async function chromiumTests() {
   if (!chromium) return skipStage(chromiumMissing);
   await build();
   return nodeTests("tests/chromium", { LOCKGATE_TARBALL: await packOnce(), CHROMIUM: chromium });
+}
+
+// The packed package in empty projects, wherever its users are; ends with the table of where it works.
+async function packagingTests() {
+  const { chromium, chromiumMissing } = await prepare(["chromium"], { quiet: true });
+  if (!chromium) return skipStage(chromiumMissing);
+  await build();
+  const matrix = freshMatrix();
+  const env = {
+    LOCKGATE_TARBALL: await packOnce(),
+    LOCKGATE_PACKAGING: await installPackagingTools(),
+    LOCKGATE_MATRIX: matrix,
+    CHROMIUM: chromium,
+  };
+  const counts = await nodeTests("tests/packaging", env);
+  printMatrix(matrix);
+  return counts;
 }
 
 async function packOnce() {

@@ -2,25 +2,15 @@
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
-import process from "node:process";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 import { inRoot } from "../../src/build/run.mjs";
 import { project } from "../npm/project.mjs";
+import { insecure, launchOptions } from "./options.mjs";
 
-// The flags are those of every other browser of ours; the host is one without Web Locks, being neither https nor local.
-const settings = JSON.parse(fs.readFileSync(inRoot("tests/browser/webdriver.json"), "utf8"));
-const insecure = "insecure.test";
-const args = [
-  ...settings["goog:chromeOptions"].args,
-  `--host-resolver-rules=MAP ${insecure} 127.0.0.1`,
-];
+export { launchOptions };
+
 const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
-
-export const launchOptions = () => ({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args,
-});
 
 let browser;
 let server;

@@ -29,7 +29,7 @@ export async function compiledInline(): Promise<WebAssembly.Module> {
 /** The wasm that was written as text. */
 export async function inflated(text: string): Promise<ArrayBuffer> {
   const deflated = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  const stream = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const stream = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
 

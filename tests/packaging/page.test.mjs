@@ -1,0 +1,164 @@
+// The packed package in pages and web workers, through the bundlers people use.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import esbuild from "esbuild";
+import * as vite from "vite";
+import { serve } from "../../src/build/serve.mjs";
+import { project } from "../npm/project.mjs";
+import { assertAnswer, cell, filesOf, folderWith, html, kb, openPage, program, shown, sizeOf, toolModule } from "./kit.mjs";
+
+const page = { "index.html": html('<script type="module" src="./main.js"></script>'), "main.js": shown, "program.js": program() };
+
+// The worker and the page both use the package: still there is one wasm file.
+const inWorker = {
+  ...page,
+  "program.js": `${program()}
+    export const unused = import.meta.url;`,
+  "worker.js": 'import { answer } from "./program.js"; answer().then((value) => postMessage(value), (error) => postMessage({ failed: String(error) }));',
+  "main.js": `
+    import { answer } from "./program.js";
+    const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    worker.onmessage = async ({ data }) => { globalThis.answered = { ...data, page: await answer() }; };
+  `,
+};
+
+const isWasm = (url) => /\.wasm(\?|$)/.test(url);
+const isInline = (url) => /inline-wasm/.test(url);
+
+/** Opens a folder of files under a strict policy, and looks at what was answered and asked for. */
+async function openFolder(folder) {
+  const served = await serve(folder);
+  try {
+    return await openPage(served.url);
+  } finally {
+    await served.close();
+  }
+}
+
+function assertOneFile(folder, { asked }) {
+  assert.equal(filesOf(folder, ".wasm").length, 1, `wasm files: ${filesOf(folder, ".wasm")}`);
+  assert.equal(asked.filter(isWasm).length, 1, "the wasm was not fetched once");
+  assert.deepEqual(asked.filter(isInline), [], "the copy inside the package was fetched");
+}
+
+/** What a page loads; the chunk with the copy inside the package is built too, and not among it. */
+const built = (folder, { asked }) => {
+  const loaded = filesOf(folder, ".js").filter((name) => asked.some((url) => new URL(url).pathname === `/${name}`));
+  return `1 wasm of ${kb(sizeOf(folder, filesOf(folder, ".wasm")))}, ${kb(sizeOf(folder, loaded))} of JavaScript loaded`;
+};
+
+async function viteBuild(files) {
+  const root = await folderWith(files);
+  const outDir = path.join(root, "out");
+  await vite.build({ root, configFile: false, logLevel: "silent", build: { outDir, target: "es2022" }, worker: { format: "es" } });
+  return outDir;
+}
+
+cell("Vite", "build", async () => {
+  const folder = await viteBuild(page);
+  const seen = await openFolder(folder);
+  assertAnswer(seen.answer);
+  assertOneFile(folder, seen);
+  return built(folder, seen);
+});
+
+cell("Vite", "build, page and web worker", async () => {
+  const folder = await viteBuild(inWorker);
+  const seen = await openFolder(folder);
+  assertAnswer(seen.answer);
+  assertAnswer(seen.answer.page);
+  assert.equal(filesOf(folder, ".wasm").length, 1);
+  assert.deepEqual(seen.asked.filter(isInline), []);
+  return built(folder, seen);
+});
+
+cell("Vite", "dev server, as it comes", async () => {
+  const root = await folderWith(page);
+  const cacheDir = path.join(root, ".vite");
+  const server = await vite.createServer({ root, cacheDir, configFile: false, logLevel: "silent", server: { host: "127.0.0.1", port: 0 } });
+  try {
+    await server.listen();
+    const { answer, asked } = await openPage(`http://127.0.0.1:${server.httpServer.address().port}/`);
+    assertAnswer(answer);
+    return asked.some(isInline) ? "pre-bundling loses the file: the inline chunk takes its place" : "the file is served";
+  } finally {
+    await server.close();
+  }
+});
+
+async function webpackBuild(files, entry = "./main.js") {
+  const { default: webpack } = await toolModule("webpack/lib/index.js");
+  const context = await folderWith(files);
+  const output = path.join(context, "out");
+  const compiler = webpack({ mode: "production", context, entry, output: { path: output, filename: "main.js" }, performance: false });
+  const stats = await new Promise((resolve, reject) => compiler.run((error, done) => (error ? reject(error) : resolve(done))));
+  await new Promise((resolve) => compiler.close(resolve));
+  const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true });
+  assert.deepEqual([...errors, ...warnings].map(({ message }) => message), []);
+  fs.writeFileSync(path.join(output, "index.html"), html('<script src="./main.js" defer></script>'));
+  return output;
+}
+
+cell("webpack 5", "build", async () => {
+  const folder = await webpackBuild(page);
+  const seen = await openFolder(folder);
+  assertAnswer(seen.answer);
+  assertOneFile(folder, seen);
+  return built(folder, seen);
+});
+
+cell("webpack 5", "build, page and web worker", async () => {
+  const folder = await webpackBuild(inWorker);
+  const seen = await openFolder(folder);
+  assertAnswer(seen.answer);
+  assertAnswer(seen.answer.page);
+  assert.equal(filesOf(folder, ".wasm").length, 1);
+  return built(folder, seen);
+});
+
+const esbuilt = async (files, options) => {
+  const folder = await folderWith(files);
+  const outdir = path.join(folder, "out");
+  await esbuild.build({ absWorkingDir: folder, entryPoints: ["main.js"], outdir, bundle: true, minify: true, target: "es2022", logLevel: "silent", ...options });
+  fs.writeFileSync(path.join(outdir, "index.html"), files["index.html"]);
+  return outdir;
+};
+
+cell("esbuild", "page, the wasm file lost", async () => {
+  const folder = await esbuilt(page, { format: "esm", splitting: true });
+  const { answer } = await openFolder(folder);
+  assertAnswer(answer);
+  return "esbuild copies no wasm: the inline chunk takes its place";
+});
+
+cell("esbuild", "page, lockgate/slim and a copied wasm", async () => {
+  const before = 'await init(new URL("./core.wasm", import.meta.url));';
+  const folder = await esbuilt({ ...page, "program.js": program("lockgate/slim", before) }, { format: "esm" });
+  fs.copyFileSync(path.join(await project(), "node_modules/lockgate/dist/core.wasm"), path.join(folder, "core.wasm"));
+  const seen = await openFolder(folder);
+  assertAnswer(seen.answer);
+  assertOneFile(folder, seen);
+  return built(folder, seen);
+});
+
+cell("file:// page", "lockgate/inline in a plain script", async () => {
+  const files = { ...page, "program.js": program("lockgate/inline"), "index.html": html('<script src="./main.js"></script>') };
+  const folder = await esbuilt(files, { format: "iife" });
+  const { answer } = await openPage(pathToFileURL(path.join(folder, "index.html")).href);
+  assertAnswer(answer);
+  return `one script of ${kb(fs.statSync(path.join(folder, "main.js")).size)}`;
+});
+
+cell("no bundler", "web worker, an import map", async () => {
+  const folder = await folderWith({});
+  fs.cpSync(path.join(await project(), "node_modules/lockgate/dist"), path.join(folder, "lockgate"), { recursive: true });
+  const direct = (text) => text.replace('from "lockgate"', 'from "./lockgate/entry/browser.js"');
+  for (const [name, text] of Object.entries(inWorker)) fs.writeFileSync(path.join(folder, name), direct(text));
+  const { answer, asked } = await openFolder(folder);
+  assertAnswer(answer);
+  assertAnswer(answer.page);
+  assert.deepEqual(asked.filter(isInline), []);
+  return "page and worker answer";
+});
