@@ -69,6 +69,18 @@ export const measures = {
       { id: "forget.growth", title: "… growth", unit: "×" },
     ],
   },
+  crash: {
+    engines: ["lockgate"],
+    full: { rounds: 1, nTraps: 1_000, nSessions: 50 },
+    quick: { rounds: 1, nTraps: 50, nSessions: 50 },
+    rows: ({ nTraps, nSessions }) => [
+      { id: "crash.settled", title: `${count(nTraps)} crashes with ${nSessions} sessions open: until all calls are rejected, median`, unit: "ms" },
+      { id: "crash.settled.slowest", title: "… the slowest", unit: "ms" },
+      { id: "crash.next", title: "… until a new instance has answered the next call, median", unit: "ms" },
+      { id: "crash.next.slowest", title: "… the slowest", unit: "ms" },
+      { id: "crash.lost", title: "… accepted inputs lost", unit: "" },
+    ],
+  },
   reads: {
     engines: ["lockgate"],
     full: { rounds: 3, few: 100, many: 10_000, forMs: 1_000 },

@@ -22,6 +22,8 @@ export interface Core {
   install(instance: Serves): void;
   /** Only in the build for tests. */
   trap?(): void;
+  /** Only in the build for tests. */
+  trapLater?(): void;
   checkTranscript(messages: string, dialect: string): string;
   repairTranscript(messages: string, dialect: string): string;
   readonly Agent: new (plain: string, ports: unknown) => CoreAgent;

@@ -63,8 +63,10 @@ export class Instance {
     });
   }
 
-  /** Does something if this instance crashes; the answer takes that back. */
+  /** Does something if this instance crashes, or has crashed; the answer takes that back. */
   onCrash(cleanup: () => void): () => void {
+    // A callback may have swallowed the trap: then what is left of the instance goes on for a while.
+    if (!this.alive) cleanup();
     this.#cleanups.add(cleanup);
     return () => void this.#cleanups.delete(cleanup);
   }

@@ -37,6 +37,6 @@ pub use indexed_db::IndexedDb;
 pub use local_storage::LocalStore;
 pub use store::OpenStore;
 #[cfg(feature = "testing")]
-pub use task::trap;
+pub use task::{trap, trap_later};
 pub use task::{Task, install};
 pub use transcript::{check_transcript, repair_transcript};

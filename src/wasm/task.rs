@@ -62,6 +62,16 @@ pub fn trap() {
     panic!("a trap was asked for");
 }
 
+/// Traps in the callback of a timer, where nobody could catch it.
+#[cfg(feature = "testing")]
+#[wasm_bindgen(js_name = trapLater)]
+pub fn trap_later() {
+    if let Some(instance) = instance() {
+        let then = Closure::once_into_js(trap);
+        instance.set_timer(then.unchecked_ref(), 0.0);
+    }
+}
+
 /// What a future calls when it can go on: the number of its task.
 struct Number(u32);
 

@@ -1,19 +1,5 @@
 // A trap in the wasm, with the build that can be told to trap: everything open is rejected, and the next call works.
-import path from "node:path";
-import process from "node:process";
-import { test } from "node:test";
-import { pathToFileURL } from "node:url";
-import { inRoot } from "../../src/build/run.mjs";
-import { tell } from "./project.mjs";
-
-const dist = path.resolve(process.env.LOCKGATE_TESTING_DIST ?? inRoot("target/testing-dist"));
-const at = (file) => pathToFileURL(path.join(dist, file)).href;
-
-/** A test that is a story, told with the testing build. */
-function story(name, work) {
-  const modules = { lockgate: at("entry/node.js"), testing: at("testing.js") };
-  test(name, () => tell(work, { wasm: at("wasm.js") }, modules));
-}
+import { story } from "./testing-build.mjs";
 
 story(
   "a trap rejects every open call and task at once with ENGINE_CRASHED",

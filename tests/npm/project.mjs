@@ -137,7 +137,7 @@ async function placeKit({ lockgate }) {
   const source = fs.readFileSync(inRoot("tests/npm/kit.mjs"), "utf8");
   const kit = source.replace('from "lockgate"', `from ${JSON.stringify(lockgate)}`);
   fs.writeFileSync(path.join(await project(), "kit.mjs"), kit);
-  fs.copyFileSync(inRoot("tests/npm/provider.mjs"), path.join(await project(), "provider.mjs"));
+  for (const name of ["provider.mjs", "memory-limit.mjs"]) fs.copyFileSync(inRoot("tests/npm", name), path.join(await project(), name));
 }
 
 const programOf = (story, given, { lockgate, testing }) => `
