@@ -180,6 +180,31 @@ pub fn list<T>(value: &Value, read: Reader<T>) -> Read<Vec<T>> {
     items.iter().enumerate().map(place).collect()
 }
 
+/// How deep a value of somebody else's may be nested. Records hold it some levels deeper, and are read up to 128.
+pub const DEEPEST: usize = 100;
+
+/// The same for a whole session as a document, which holds such values.
+pub const DEEPEST_DOCUMENT: usize = 115;
+
+/// The JSON that somebody else wrote, or what is wrong with it. What is taken here can be read back from the store.
+pub fn foreign(bytes: &[u8], deepest: usize) -> Result<Value, String> {
+    let value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if is_deeper(&value, deepest) {
+        return Err(format!("it is nested more than {deepest} deep"));
+    }
+    Ok(value)
+}
+
+fn is_deeper(value: &Value, most: usize) -> bool {
+    match value {
+        Value::Array(items) => most == 0 || items.iter().any(|item| is_deeper(item, most - 1)),
+        Value::Object(members) => {
+            most == 0 || members.values().any(|member| is_deeper(member, most - 1))
+        }
+        _ => false,
+    }
+}
+
 /// The JSON document in `bytes`; `what` names it in the error.
 pub fn parse(bytes: &[u8], what: &str) -> Result<Value, Error> {
     serde_json::from_slice(bytes).map_err(|error| {

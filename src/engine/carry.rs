@@ -104,8 +104,8 @@ fn read(text: &str) -> Result<Carried> {
         let hint = "give what exportSession answered with, or an AgentState document of AgentScope";
         Error::new(ErrorKind::InputInvalid, message).hint(hint)
     };
-    let document: Value =
-        serde_json::from_str(text).map_err(|_| wrong("the document is not JSON"))?;
+    let document: Value = json::foreign(text.as_bytes(), json::DEEPEST_DOCUMENT)
+        .map_err(|why| wrong(&format!("the document is not JSON: {why}")))?;
     let Some(version) = document.get("lockgate") else {
         let imported = agentscope::import(&document)?;
         let (context, facts) = (imported.context, imported.facts);

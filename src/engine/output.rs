@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
+use crate::json::{DEEPEST, foreign};
 use crate::message::{Block, Finish, Message};
 use crate::port::ToolSpec;
 use crate::run::{Asking, Reply};
@@ -102,7 +103,7 @@ impl Output {
         let value = match call {
             Some(call) => call.input.clone(),
             None if reply.message.tool_uses().next().is_some() => return Ok(reply),
-            None => serde_json::from_str(unfenced(&reply.message.text()))
+            None => foreign(unfenced(&reply.message.text()).as_bytes(), DEEPEST)
                 .map_err(|_| format!("Give the answer by calling the tool {TOOL}."))?,
         };
         let value = match value.get("value") {

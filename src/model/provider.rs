@@ -283,7 +283,7 @@ impl Reading {
             if frame.is_empty() || frame == "[DONE]" {
                 continue;
             }
-            let value: Value = serde_json::from_str(frame).map_err(|error| {
+            let value = json::foreign(frame.as_bytes(), json::DEEPEST).map_err(|error| {
                 let message = format!("the model sent something that is not JSON: {error}");
                 Error::new(ErrorKind::ModelFailed, message)
                     .hint("look at what the base address really serves")

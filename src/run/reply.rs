@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::event::Event;
-use crate::json::Object;
+use crate::json::{self, Object};
 use crate::message::{Block, CallState, Delta, Finish, Message, Role, ToolUse, Usage};
 
 /// A whole answer.
@@ -307,7 +307,7 @@ fn read_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    match serde_json::from_str::<Value>(text) {
+    match json::foreign(text.as_bytes(), json::DEEPEST) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => {
             Err("The arguments are not a JSON object. Send one object with the tool's parameters."

@@ -50,7 +50,7 @@ impl Agent {
     /// `resends`: text is checked for cycles before it comes here.
     pub fn call(&self, request: &[u8]) -> Thrown<Call> {
         let begin = || {
-            let parsed = serde_json::from_slice(request);
+            let parsed = json::foreign(request, json::DEEPEST);
             let request =
                 parsed.map_err(|error| bad_input(Misread::new(&format!("JSON ({error})"))))?;
             let request = call_request(&self.0, &request)?;

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::engine;
@@ -98,7 +97,7 @@ impl Call {
 
     /// Interrupts it; the messages (a JSON list) are what the user says next.
     pub fn stop(&self, says: &str) -> std::result::Result<(), JsValue> {
-        let says: Value = serde_json::from_str(says).unwrap_or_default();
+        let says = json::foreign(says.as_bytes(), json::DEEPEST).unwrap_or_default();
         let says = json::list(&says, Message::from_input).map_err(|misread| {
             to_js(
                 &misread

@@ -15,9 +15,9 @@ use crate::wasm::error::from_js;
 /// JSON text of TypeScript's. (Reading objects with serde-wasm-bindgen would cost 24 KB of wasm more, most of it for
 /// printing numbers in errors, and would trap on a cycle.)
 pub(super) fn value(text: &str, kind: ErrorKind, what: &str) -> Result<Value> {
-    serde_json::from_str(text).map_err(|error| {
+    json::foreign(text.as_bytes(), json::DEEPEST).map_err(|error| {
         Error::new(kind, format!("{what} is not plain JSON: {error}"))
-            .hint("use plain data, nested at most 128 deep")
+            .hint("use plain data, nested at most 100 deep")
     })
 }
 

@@ -36,7 +36,7 @@ pub use call::Call;
 pub use indexed_db::IndexedDb;
 pub use local_storage::LocalStore;
 pub use store::OpenStore;
+pub use task::{Task, install};
 #[cfg(feature = "testing")]
 pub use task::{trap, trap_later};
-pub use task::{Task, install};
 pub use transcript::{check_transcript, repair_transcript};

@@ -133,7 +133,8 @@ impl Deltas for Answer {
             let wrong = |complaint: String| {
                 Error::new(ErrorKind::ModelFailed, format!("the model sent {complaint}"))
             };
-            let batch = serde_json::from_str(&batch).map_err(|error| wrong(error.to_string()))?;
+            let batch = json::foreign(batch.as_bytes(), json::DEEPEST)
+                .map_err(|error| wrong(format!("what is no JSON: {error}")))?;
             json::list(&batch, Delta::from_json).map_err(|misread| {
                 misread.into_error(ErrorKind::ModelFailed, "a delta of the model")
             })
