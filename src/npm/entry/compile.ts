@@ -9,9 +9,14 @@ export type WasmSource = WebAssembly.Module | ArrayBuffer | ArrayBufferView | Re
 /** The compiled module of bytes; `where` is where they come from. */
 export async function compiled(bytes: ArrayBuffer | ArrayBufferView, where: string): Promise<WebAssembly.Module> {
   if (!isWasm(bytes)) throw notWasm(where);
+  return proved(WebAssembly.compile(bytes as BufferSource), where);
+}
+
+/** A module that is being compiled, if it is of this build. */
+export async function proved(compiling: Promise<WebAssembly.Module>, where: string): Promise<WebAssembly.Module> {
   let module: WebAssembly.Module;
   try {
-    module = await WebAssembly.compile(bytes as BufferSource);
+    module = await compiling;
   } catch (cause) {
     throw uncompiled(where, cause);
   }
@@ -48,11 +53,11 @@ function notWasm(where: string): LockgateError {
 }
 
 /** Whether the policy of the page, or of the host, is why nothing can be compiled. */
-function isForbidden(cause: unknown): boolean {
+export function isForbidden(cause: unknown): boolean {
   return /content security policy|unsafe-eval|disallowed by embedder/i.test(String(cause));
 }
 
-export function uncompiled(where: string, cause: unknown): LockgateError {
+function uncompiled(where: string, cause: unknown): LockgateError {
   if (isForbidden(cause)) {
     const hint = "allow script-src 'wasm-unsafe-eval' in the Content-Security-Policy; in an edge worker import lockgate itself, which imports the module";
     return failed(`compiling wasm is forbidden here: ${where}`, hint, cause);

@@ -1,7 +1,6 @@
 // Fetching the wasm, with an error that names the address and the likely fix.
 
-import { LockgateError } from "../errors.js";
-import { compiled, compiledInline, failed, uncompiled } from "./compile.js";
+import { compiled, compiledInline, failed, isForbidden, proved } from "./compile.js";
 
 /**
  * The compiled module at an address. A file that is of another build may come from a cache: it is asked for once more.
@@ -9,8 +8,9 @@ import { compiled, compiledInline, failed, uncompiled } from "./compile.js";
  */
 export async function fetchModule(url: URL): Promise<WebAssembly.Module> {
   try {
-    return await fetched(url).catch(() => fetched(url, "reload"));
+    return await fetched(url).catch((error: Error) => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, "reload")));
   } catch (error) {
+    if (isForbidden((error as Error).cause)) throw error;
     // What the file's own error says is the better advice.
     return compiledInline().catch(() => {
       throw error;
@@ -34,11 +34,14 @@ export async function answered(response: Response, where = response.url || "the 
   if (!response.ok) {
     throw failed(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve core.wasm beside the package's JavaScript, or import lockgate/inline");
   }
+  // Streamed, a browser compiles while it loads, and keeps the machine code for the next visit.
+  const streams = response.headers.get("content-type") === "application/wasm" && "compileStreaming" in WebAssembly;
+  if (streams) return proved(WebAssembly.compileStreaming(response), where);
   let bytes: ArrayBuffer;
   try {
     bytes = await response.arrayBuffer();
   } catch (cause) {
-    throw LockgateError.isInstance(cause) ? cause : uncompiled(where, cause);
+    throw failed(`the wasm cannot be fetched to its end: ${where}`, "try again", cause);
   }
   return compiled(bytes, where);
 }
