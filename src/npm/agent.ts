@@ -14,7 +14,7 @@ import { linesOf } from "./lines.js";
 import { locksOf } from "./locks.js";
 import { newNode } from "./node.js";
 import { toMarkdown } from "./markdown.js";
-import { checkAnswers, checkCall, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout } from "./options.js";
+import { checkAfter, checkAnswers, checkCall, checkDocument, checkFormat, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout } from "./options.js";
 import type { Checked } from "./options.js";
 import { changePermissions, checkContext, checkMode } from "./permissions.js";
 import type {
@@ -114,10 +114,7 @@ class AgentHandle implements Agent {
   }
 
   async attach(slot: Slot, options: { readonly after?: number } = {}): Promise<Call | null> {
-    const from = (options.after ?? -1) + 1;
-    if (!Number.isInteger(from) || from < 0) {
-      throw new LockgateError("INPUT_INVALID", "after is not the number of an event", { hint: "give the seq of the last event you have" });
-    }
+    const from = checkAfter(options.after);
     const whole = this.#full(slot);
     // Rust looks at the ids.
     this.#lockName(whole);
@@ -233,10 +230,7 @@ class AgentHandle implements Agent {
   }
 
   async exportSession(slot: Slot, format: "lockgate" | "agentscope" | "markdown" = "lockgate"): Promise<string> {
-    if (!["lockgate", "agentscope", "markdown"].includes(format)) {
-      throw new LockgateError("INPUT_INVALID", "there is no such format", { hint: "use lockgate, agentscope or markdown" });
-    }
-    if (format === "markdown") {
+    if (checkFormat(format) === "markdown") {
       const document = JSON.parse(await this.exportSession(slot, "lockgate")) as { title: string; history: Msg[] };
       return toMarkdown(document.title, document.history);
     }
@@ -245,8 +239,7 @@ class AgentHandle implements Agent {
   }
 
   async importSession(slot: Slot, text: string): Promise<SessionInfo> {
-    if (typeof text !== "string") throw new LockgateError("INPUT_INVALID", "the document is not text", { hint: "give what exportSession answered with" });
-    return this.#change<SessionInfo>("importSession", slot, { text }, (core, request) => core.importSession(request));
+    return this.#change<SessionInfo>("importSession", slot, { text: checkDocument(text) }, (core, request) => core.importSession(request));
   }
 
   repairSession(slot: Slot): Promise<SessionInfo> {

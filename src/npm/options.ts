@@ -257,6 +257,24 @@ export function checkCall(context: (Slot & CallOptions) | undefined): { readonly
   return { plain: { callId, overlap: joins, generate, outputSchema: schema }, model: kind };
 }
 
+/** The number of the first event that somebody wants who has those up to `after`. */
+export function checkAfter(after = -1): number {
+  if (Number.isInteger(after) && after >= -1) return after + 1;
+  throw badInput("after is not the number of an event", "give the seq of the last event you have");
+}
+
+/** The form in which a session is exported. */
+export function checkFormat<T extends string>(format: T): T {
+  if (["lockgate", "agentscope", "markdown"].includes(format)) return format;
+  throw badInput("there is no such format", "use lockgate, agentscope or markdown");
+}
+
+/** A session that was exported. */
+export function checkDocument(text: unknown): string {
+  if (typeof text === "string") return text;
+  throw badInput("the document is not text", "give what exportSession answered with");
+}
+
 function json(plain: Record<string, unknown>): string {
   try {
     return JSON.stringify(plain);

@@ -37,6 +37,8 @@ export class Journal {
   #keys: string[] = [];
   #turn: Promise<unknown> = Promise.resolve();
   #trimming: Promise<void> | undefined;
+  /** Old files still hold what somebody wanted removed. */
+  #owesTrim = false;
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -78,7 +80,7 @@ export class Journal {
   /** Resolves when nothing is done behind anybody's back any more. */
   async idle(): Promise<void> {
     await this.#turn;
-    await this.#trimming;
+    while (this.#trimming !== undefined) await this.#trimming;
   }
 
   get isIdle(): boolean {
@@ -247,16 +249,30 @@ export class Journal {
     const isLong = this.#last > TRIM.batches && this.#last > this.#keys.length / TRIM.ofKeys;
     const isDue = (isLong && batches > base / TRIM.ofBytes) || this.#last > TRIM.always;
     // What somebody wanted removed is not kept in old files.
-    const isWanted = (batch.removePrefix?.length ?? 0) > 0;
-    if ((!isDue && !isWanted) || this.#trimming !== undefined) return;
-    // It costs nobody an answer: a failure leaves the journal as it is, and the next commit tries again.
-    this.#trimming = this.#trim()
-      .catch(() => {})
-      .finally(() => (this.#trimming = undefined));
+    if ((batch.removePrefix?.length ?? 0) > 0) this.#owesTrim = true;
+    if ((isDue || this.#owesTrim) && this.#trimming === undefined) this.#beginTrim();
+  }
+
+  /** It costs nobody an answer: a failure leaves the journal as it is, and the next commit tries again. */
+  #beginTrim(): void {
+    const owed = this.#owesTrim;
+    this.#owesTrim = false;
+    const ended = (hasFailed: boolean): void => {
+      this.#trimming = undefined;
+      // Something may have been removed while it ran.
+      if (this.#owesTrim && !hasFailed) this.#beginTrim();
+      if (hasFailed && owed) this.#owesTrim = true;
+    };
+    this.#trimming = this.#trim().then(
+      () => ended(false),
+      () => ended(true),
+    );
   }
 
   /** Begins a new generation with all records there are, and removes the old one. */
   async #trim(): Promise<void> {
+    // What this process has published it has not taken in yet: the new generation would begin with what was just removed.
+    await this.#alone(() => this.#refresh());
     const began = { generation: this.#generation, last: this.#last, folder: this.#path() };
     const places = this.#keys.map((key) => this.#records.get(key)!);
     const name = unique("_new");
