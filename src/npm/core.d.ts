@@ -21,7 +21,7 @@ export interface Core {
   release(): void;
   install(instance: Serves): void;
   /** Only in the build for tests. */
-  trap?(): void;
+  trap?(says?: string): void;
   /** Only in the build for tests. */
   trapLater?(): void;
   checkTranscript(messages: string, dialect: string): string;

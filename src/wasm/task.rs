@@ -54,12 +54,12 @@ pub fn install(instance: JsInstance) {
     }));
 }
 
-/// Traps, as a fault of ours would: for tests of what happens then.
+/// Traps, as a fault of ours would, with what somebody said in its message: for tests of what happens then.
 #[cfg(feature = "testing")]
 #[wasm_bindgen]
 #[expect(clippy::panic, reason = "that is what it is for")]
-pub fn trap() {
-    panic!("a trap was asked for");
+pub fn trap(says: Option<String>) {
+    panic!("a trap was asked for: {}", says.unwrap_or_default());
 }
 
 /// Traps in the callback of a timer, where nobody could catch it.
@@ -67,7 +67,7 @@ pub fn trap() {
 #[wasm_bindgen(js_name = trapLater)]
 pub fn trap_later() {
     if let Some(instance) = instance() {
-        let then = Closure::once_into_js(trap);
+        let then = Closure::once_into_js(|| trap(None));
         instance.set_timer(then.unchecked_ref(), 0.0);
     }
 }
