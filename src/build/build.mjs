@@ -5,6 +5,7 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { isCurrent, stampAs } from "./current.mjs";
 import { glueFactory } from "./glue.mjs";
+import { reproducibleEnv } from "./reproducible.mjs";
 import { inRoot, main, must, problem, step } from "./run.mjs";
 import { inlined, sealOf, sealed } from "./seal.mjs";
 import { prepare } from "./setup.mjs";
@@ -60,7 +61,7 @@ function isWasmCurrent({ out }) {
     ".cargo",
     "package-lock.json",
   ];
-  const inputs = [...manifests, "src", ...["build", "glue", "seal"].map((name) => `src/build/${name}.mjs`)].map(
+  const inputs = [...manifests, "src", ...["build", "glue", "reproducible", "seal"].map((name) => `src/build/${name}.mjs`)].map(
     (file) => inRoot(file),
   );
   const isInput = (file) => isOfRust(file) || inputs.includes(file);
@@ -82,10 +83,11 @@ async function buildWasm(tools, variant) {
   stampAs(started, coreFiles(variant.out));
 }
 
-async function compileRust({ cargo, wasmTarget }, { features }) {
-  const args = ["build", "--release", "--lib", "--target", wasmTarget, ...features];
+async function compileRust({ cargo, wasmTarget, sysroot }, { features }) {
+  const env = await reproducibleEnv(sysroot);
+  const args = ["build", "--release", "--locked", "--lib", "--target", wasmTarget, ...features];
   const advice = "The Rust code does not compile: correct what the compiler names above.";
-  await step(["cargo build", ...features].join(" "), (show) => must(cargo, args, { show, advice }));
+  await step(["cargo build", ...features].join(" "), (show) => must(cargo, args, { show, advice, env }));
   const target = path.resolve(inRoot(), process.env.CARGO_TARGET_DIR || "target");
   const wasm = path.join(target, wasmTarget, "release", "lockgate.wasm");
   if (fs.existsSync(wasm)) return wasm;

@@ -1,0 +1,87 @@
+// What the package is made of: where it comes from, under which licences, and what of it is packed.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { inRoot } from "../../src/build/run.mjs";
+import { printed, project, tarball } from "./project.mjs";
+
+/** Licences that let anybody use what is compiled into the wasm. */
+const compiledIn = new Set(["MIT", "Apache-2.0", "Unlicense", "BSD-3-Clause", "Unicode-3.0", "Zlib"]);
+
+/** Nobody gets the tools with the package: what they may cost is only whether we may use them. */
+const usedOnly = new Set([...compiledIn, "ISC", "0BSD", "BSD-2-Clause", "MPL-2.0", "CC0-1.0", "CC-BY-4.0", "BlueOak-1.0.0", "LGPL-3.0-or-later", "AFL-2.1", "WTFPL"]);
+
+/** Whether a licence expression of SPDX is allowed: all of what is joined by AND, one of what is joined by OR. */
+function isAllowed(expression, allowed) {
+  const plain = expression.replace(/\//g, " OR ").trim();
+  const tokens = plain.match(/\(|\)|[\w.+-]+/g) ?? [];
+  const either = () => {
+    let good = both();
+    while (tokens[0] === "OR") tokens.shift(), (good = both() || good);
+    return good;
+  };
+  const both = () => {
+    let good = one();
+    while (tokens[0] === "AND") tokens.shift(), (good = one() && good);
+    return good;
+  };
+  const one = () => {
+    if (tokens[0] !== "(") return allowed.has(tokens.shift());
+    tokens.shift();
+    const good = either();
+    tokens.shift();
+    return good;
+  };
+  return either();
+}
+
+test("licence expressions are read as SPDX means them", () => {
+  assert.ok(isAllowed("GPL-3.0 OR MIT", compiledIn));
+  assert.ok(isAllowed("(MIT OR GPL-3.0) AND Unicode-3.0", compiledIn));
+  assert.ok(isAllowed("MIT/Apache-2.0", compiledIn));
+  assert.ok(!isAllowed("MIT AND GPL-3.0", compiledIn));
+  assert.ok(!isAllowed("GPL-3.0", compiledIn));
+});
+
+test("P-03: every crate is from crates.io, with its checksum, under a licence that asks nothing of users", async () => {
+  const args = ["metadata", "--format-version", "1", "--locked", "--filter-platform", "wasm32-unknown-unknown"];
+  const { packages } = JSON.parse(await printed("cargo", args, { cwd: inRoot() }));
+  const lock = fs.readFileSync(inRoot("Cargo.lock"), "utf8");
+  const locked = lock.split("[[package]]").slice(1).map((text) => Object.fromEntries([...text.matchAll(/^(\w+) = "(.*)"$/gm)].map(([, key, value]) => [key, value])));
+  const foreign = locked.filter(({ name }) => name !== "lockgate");
+  assert.ok(foreign.length > 20);
+  assert.deepEqual(foreign.filter(({ source, checksum }) => !/^registry\+.*\/crates\.io-index$/.test(source) || !/^[0-9a-f]{64}$/.test(checksum)), []);
+  assert.deepEqual(packages.filter(({ license }) => !isAllowed(license ?? "none", compiledIn)).map(({ name, license }) => `${name}: ${license}`), []);
+});
+
+// The one package of Node 20.0.0 names no licence in its manifest; Node's is MIT.
+const unnamed = new Set(["node_modules/node-20-first"]);
+
+for (const file of ["package-lock.json", "benches/package-lock.json", "tests/packaging/package-lock.json"]) {
+  test(`P-03: what ${file} installs has its hash, no address, and a licence that lets us use it`, () => {
+    const { packages } = JSON.parse(fs.readFileSync(inRoot(file), "utf8"));
+    const all = Object.entries(packages).filter(([name]) => name !== "");
+    assert.ok(all.length > 20);
+    assert.deepEqual(all.filter(([, { integrity, resolved }]) => !/^sha512-/.test(integrity ?? "") || resolved !== undefined).map(([name]) => name), []);
+    const odd = all.filter(([name, { license }]) => !unnamed.has(name) && !isAllowed(license ?? "none", usedOnly));
+    assert.deepEqual(odd.map(([name, { license }]) => `${name}: ${license}`), []);
+  });
+}
+
+test("P-01: nothing in the repository publishes by itself, and the release steps ask for provenance and no token", () => {
+  const { scripts } = JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8"));
+  assert.deepEqual(Object.entries(scripts).filter(([, command]) => /npm publish/.test(command)), []);
+  const steps = fs.readFileSync(inRoot("RELEASING.md"), "utf8");
+  for (const word of ["--provenance", "--ignore-scripts", "trusted publish", "npm audit signatures", "reproducible"]) assert.ok(steps.includes(word), `RELEASING.md does not speak of ${word}`);
+});
+
+test("the tarball is small, and holds what each entry needs once, with no source, test, map or address of this machine", async () => {
+  const listing = (await printed("tar", ["-tzf", await tarball()])).trim().split("\n").map((name) => name.replace(/^package\//, ""));
+  assert.ok(fs.statSync(await tarball()).size < 1_300_000, `${fs.statSync(await tarball()).size} bytes`);
+  assert.deepEqual(listing.filter((name) => !/^(dist\/[\w/-]+\.(d\.ts|js)|dist\/core\.wasm|package\.json|README\.md|LICENSE|CHANGELOG\.md|llms\.txt)$/.test(name)), []);
+  assert.equal(listing.filter((name) => name.endsWith(".wasm")).length, 1);
+  const folder = path.join(await project(), "node_modules/lockgate");
+  const texts = listing.filter((name) => /\.(js|ts|json|md|txt)$/.test(name)).map((name) => [name, fs.readFileSync(path.join(folder, name), "utf8")]);
+  assert.deepEqual(texts.filter(([, text]) => text.includes(inRoot())).map(([name]) => name), []);
+});
