@@ -4,11 +4,13 @@ import type { Msg, ProviderData, Usage } from "./types.js";
 
 declare const opaque: unique symbol;
 
+/** A model, made by `openai`, `anthropic`, `gemini`, `customModel`, `aiSdkModel` or `demoModel`. */
 export interface Model {
   readonly id: string;
   readonly [opaque]: "model";
 }
 
+/** How a model is asked; what it does not know is left out. */
 export interface GenerateOptions {
   readonly temperature?: number;
   readonly topP?: number;
@@ -18,6 +20,7 @@ export interface GenerateOptions {
   readonly extra?: Readonly<Record<string, unknown>>;
 }
 
+/** What a model is asked. */
 export interface ModelRequest {
   readonly system: string;
   readonly messages: readonly Msg[];
@@ -25,7 +28,9 @@ export interface ModelRequest {
   readonly generate: GenerateOptions;
 }
 
+/** Where a model is, and how to reach it. */
 export interface HttpModelOptions {
+  /** The provider's name of the model. */
   readonly model: string;
   /** Where the provider is. Default: the maker of the dialect. */
   readonly baseUrl?: string;
@@ -33,12 +38,15 @@ export interface HttpModelOptions {
   readonly contextWindow?: number;
   /** A key, or a function asked before every request. Keys stay in JavaScript: never in wasm, state, logs, events or errors. */
   readonly apiKey?: string | (() => string | Promise<string>);
+  /** Sent with every request, over our own. */
   readonly headers?: Record<string, string>;
+  /** Used in place of the global one. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /** Whether answers come piece by piece. On. */
   readonly stream?: boolean;
 }
 
+/** A piece of an answer. */
 export type ModelDelta =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "thinking"; readonly text: string; readonly signature?: string }

@@ -6,6 +6,7 @@
  */
 export type PermissionMode = "default" | "accept_edits" | "explore" | "bypass" | "dont_ask";
 
+/** A rule about a tool: all of its calls, or those that its content fits. */
 export interface Rule {
   readonly tool_name: string;
   readonly rule_content: string | null;
@@ -33,6 +34,7 @@ export interface PermissionContext {
   readonly working_directories: readonly string[];
 }
 
+/** Something that waits for a person, or for a result from outside. */
 export interface Ask {
   readonly kind: "approval" | "result";
   readonly toolCallId: string;
@@ -42,6 +44,7 @@ export interface Ask {
   readonly suggestedRules: readonly Rule[];
 }
 
+/** What a person says to an ask, or the result of a tool that was done outside. */
 export type Answer =
   | {
       readonly toolCallId: string;

@@ -6,8 +6,11 @@
  * The first two parts are whose the record is: all keys and prefixes of a batch have the same two, so a store may lay itself out by them.
  */
 export interface Store {
+  /** Names it in warnings and reports. */
   readonly name: string;
+  /** What it promises. */
   readonly capabilities: StoreCapabilities;
+  /** The record under each key, in the order asked, or null. */
   get(keys: readonly string[]): Promise<readonly (StoredRecord | null)[]>;
   /** Records whose key begins with `prefix`, in key order; `after` is exclusive. */
   list(
@@ -16,14 +19,17 @@ export interface Store {
   ): Promise<readonly (StoredRecord & { readonly key: string })[]>;
   /** The whole batch or nothing; removes are applied before puts. With `expect`, only if that key's revision is still the one named (null is absent); otherwise "conflict". */
   commit(batch: Batch): Promise<"ok" | "conflict">;
+  /** Lets go of whatever it holds. */
   close?(): Promise<void>;
 }
 
+/** The bytes under a key, and the revision of the batch that put them. */
 export interface StoredRecord {
   readonly value: Uint8Array;
   readonly revision: string;
 }
 
+/** Changes that are made all at once or not at all. */
 export interface Batch {
   readonly expect?: { readonly key: string; readonly revision: string | null };
   /** What every put is stamped with. */
@@ -33,6 +39,7 @@ export interface Batch {
   readonly removePrefix?: readonly string[];
 }
 
+/** What a store promises; an agent refuses one that promises too little. */
 export interface StoreCapabilities {
   readonly atomic: boolean;
   readonly compareAndSet: boolean;

@@ -6,6 +6,7 @@ export { storeRules } from "./store-rules.js";
 import { customModel } from "./models.js";
 import type { Model, ModelDelta, ModelRequest, Usage } from "./types.js";
 
+/** What a scripted model answers once. */
 export interface ScriptedReply {
   readonly text?: string;
   readonly thinking?: string;
@@ -15,12 +16,14 @@ export interface ScriptedReply {
   readonly delayMs?: number;
 }
 
+/** One step of a script: words, a whole reply, an error to throw, or a function of the request. */
 export type ScriptStep =
   | string
   | ScriptedReply
   | Error
   | ((request: ModelRequest) => string | ScriptedReply | Promise<string | ScriptedReply>);
 
+/** A model with a script. */
 export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
   /** Throws if a step was not used. */

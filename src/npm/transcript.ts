@@ -5,8 +5,10 @@ import { jsonText } from "./json.js";
 import type { Msg } from "./types.js";
 import type { Engine } from "./wasm.js";
 
+/** Whose rules are meant. */
 export type Dialect = "openai" | "anthropic" | "gemini";
 
+/** A rule that a transcript breaks, and where. */
 export interface Violation {
   /** The rule that is broken, as a word. */
   readonly rule: string;

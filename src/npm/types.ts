@@ -29,8 +29,10 @@ export interface Slot {
 
 // ---------------------------------------------------------------- messages
 
+/** Who says a message. */
 export type Role = "user" | "assistant" | "system" | "tool";
 
+/** A piece of a message. */
 export type Block =
   | { readonly type: "text"; readonly text: string; readonly provider?: ProviderData }
   | { readonly type: "thinking"; readonly thinking: string; readonly signature?: string; readonly provider?: ProviderData }
@@ -56,21 +58,25 @@ export type Block =
   | Media<"video">
   | Media<"file">;
 
+/** An image, a sound, a film or a file, by address or in base64. */
 export interface Media<T extends string> {
   readonly type: T;
   readonly source: Source;
   readonly name?: string;
 }
 
+/** A block of one type. */
 export type BlockOf<T extends Block["type"]> = Extract<Block, { readonly type: T }>;
 
 /** What a provider wants back unchanged. Kept, never read. */
 export type ProviderData = Readonly<Record<string, unknown>>;
 
+/** Where the bytes of a medium are. */
 export type Source =
   | { readonly type: "url"; readonly url: string; readonly mediaType?: string }
   | { readonly type: "base64"; readonly mediaType: string; readonly data: string };
 
+/** A message, as it is stored and sent. */
 export interface Msg {
   readonly id: string;
   readonly role: Role;
@@ -82,6 +88,7 @@ export interface Msg {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
+/** What a model call cost. */
 export interface Usage {
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -92,8 +99,10 @@ export interface Usage {
 /** What a caller may say: text, one message, or several; ids and times are minted when absent. */
 export type Input = string | InputMsg | readonly InputMsg[];
 
+/** A block that a caller may say. */
 export type InputBlock = Exclude<Block, { readonly type: "tool_use" | "tool_result" | "thinking" }>;
 
+/** A message as a caller may give it. */
 export interface InputMsg {
   readonly role?: "user";
   readonly content: string | readonly InputBlock[];
@@ -108,11 +117,15 @@ export interface InputMsg {
 export interface AgentOptions extends WorkOptions {
   /** Names the agent in every key it stores: agents of different names share a store without meeting. */
   readonly name: string;
+  /** The instructions that every request begins with. */
   readonly systemPrompt?: string;
+  /** What the agent is good for, for whoever chooses among agents. */
   readonly description?: string;
+  /** Who answers. */
   readonly model: Model;
   /** Asked where the model fails before anything of its answer was seen. */
   readonly fallbackModel?: Model;
+  /** What the model may call. */
   readonly tools?: readonly Tool[];
   /** Tools that sessions have on or off together; a tool in no group is always on. */
   readonly toolGroups?: readonly ToolGroup[];
@@ -164,6 +177,7 @@ export interface AgentOptions extends WorkOptions {
   };
   /** Of a model that fails before its first delta. Default 3 attempts, waiting 1_000 to 30_000 ms. */
   readonly retries?: { readonly attempts?: number; readonly initialMs?: number; readonly maxMs?: number };
+  /** How the model is asked, unless a call says otherwise. */
   readonly generate?: GenerateOptions;
   /** Whether sessions are locked against other tabs. On where Web Locks exist. */
   readonly crossTab?: boolean;
@@ -172,7 +186,9 @@ export interface AgentOptions extends WorkOptions {
 /** What the reference calls RuntimeContext. */
 export interface CallContext extends Slot, CallOptions {}
 
+/** What one call may have of its own. */
 export interface CallOptions<S extends Schema = Schema> {
+  /** Aborts the call: what was said is kept, and `result` rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined;
   /** A caller's id for this call. The same id again returns the stored outcome instead of running twice. */
   readonly callId?: string | undefined;
@@ -195,6 +211,7 @@ export interface Attributes {
 
 /** One agent, many sessions, each behind its own gate. */
 export interface Agent extends WorkMethods, Branching, AsyncDisposable {
+  /** The name it was made with. */
   readonly name: string;
   /** Says something and waits for the saved answer. */
   call<S extends Schema = never>(input: Input, context: Slot & CallOptions<S>): Promise<Reply<InferSchema<S>>>;
@@ -234,7 +251,9 @@ export interface Agent extends WorkMethods, Branching, AsyncDisposable {
     slot: Slot,
     messages: readonly (Omit<InputMsg, "role"> & { readonly role: "user" | "assistant" })[],
   ): Promise<readonly Msg[]>;
+  /** The session as lists show it, or null if it is not there. */
   session(slot: Slot): Promise<SessionInfo | null>;
+  /** Gives the session a title of yours. */
   renameSession(slot: Slot, title: string): Promise<void>;
   /** The session as text: our own document (the whole log and the state), the AgentState document of AgentScope Java, or Markdown to read. */
   exportSession(slot: Slot, format?: "lockgate" | "agentscope" | "markdown"): Promise<string>;
@@ -283,7 +302,9 @@ export interface Agent extends WorkMethods, Branching, AsyncDisposable {
  * waits for the commit, and `result` resolves.
  */
 export interface Call<Output = unknown> extends AsyncIterable<AgentEvent> {
+  /** The callId: yours, or one that was made. */
   readonly id: string;
+  /** Whose call it is, and of which session. */
   readonly slot: Slot;
   /** Resolves also when stopped or left (reason "interrupted"); rejects with the LockgateError on failure, with ABORTED if `signal` fired. Never an unhandled rejection. */
   readonly result: Promise<Reply<Output>>;
@@ -291,9 +312,11 @@ export interface Call<Output = unknown> extends AsyncIterable<AgentEvent> {
   stop(message?: Input): void;
   /** From now on leaving the loop, or a cancelled body, does not stop the call. */
   detach(): void;
+  /** The events as a stream; cancelling it is leaving the loop. */
   toReadableStream(): ReadableStream<AgentEvent>;
 }
 
+/** Why a call ended well. */
 export type Reason =
   | "stop"
   | "asking"
@@ -304,6 +327,7 @@ export type Reason =
   | "middleware"
   | "empty";
 
+/** The saved answer of a call. */
 export interface Reply<Output = unknown> {
   readonly callId: string;
   readonly reason: Reason;
@@ -320,6 +344,7 @@ export interface Reply<Output = unknown> {
 
 // ---------------------------------------------------------------- events
 
+/** What happens in a call, in order; `seq` counts without gaps. */
 export type AgentEvent = EventBase &
   (
     | { type: "call-start"; messageIds: readonly string[] }
@@ -364,6 +389,7 @@ export type AgentEvent = EventBase &
     | { type: "error"; error: SerializedError }
   );
 
+/** An error as plain data. */
 export interface SerializedError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -372,8 +398,10 @@ export interface SerializedError {
   readonly partial?: Msg;
 }
 
+/** An event of one type. */
 export type AgentEventOf<T extends AgentEvent["type"]> = Extract<AgentEvent, { type: T }>;
 
+/** What happens to sessions, for whoever subscribes. */
 export type SessionEvent = { readonly at: string } & (
   | { type: "session-changed"; slot: Slot; info: SessionInfo }
   | { type: "session-deleted"; slot: Slot }
@@ -381,6 +409,7 @@ export type SessionEvent = { readonly at: string } & (
   | { type: "storage"; report: StorageReport }
 );
 
+/** What every event of a call has. */
 export interface EventBase {
   readonly slot: Slot;
   readonly callId: string;
@@ -390,6 +419,7 @@ export interface EventBase {
 
 // ---------------------------------------------------------------- state
 
+/** All that makes a session restartable. */
 export interface AgentState {
   readonly format: number;
   readonly version: number;
@@ -408,11 +438,13 @@ export interface AgentState {
   readonly shutdown_interrupted: boolean;
 }
 
+/** Whether a session plans, and where its plan is. */
 export interface PlanModeContext {
   readonly plan_active: boolean;
   readonly current_plan_file: string | null;
 }
 
+/** A task of the agent's own list. */
 export interface Task {
   readonly id: string;
   readonly subject: string;
@@ -420,6 +452,7 @@ export interface Task {
   readonly priority?: "high" | "medium" | "low";
 }
 
+/** A user that has sessions; `after` of a list takes the cursor of the last one seen. */
 export interface UserInfo {
   readonly userId: string | null;
   readonly sessions: number;
@@ -462,24 +495,32 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
+/** A schema of either kind. */
 // eslint-disable-next-line -- `any` on purpose: it lets the input and output of any schema be inferred.
 export type Schema = StandardSchema<any, any> | JsonSchema;
 
+/** What a schema lets through, where it says so. */
 export type InferSchema<S> = [S] extends [never]
   ? undefined
   : S extends StandardSchema<any, any>
     ? NonNullable<S["~standard"]["types"]>["output"]
     : unknown;
 
+/** What middleware is told of its call. */
 export interface RunContext extends Slot {
+  /** The id of the call. */
   readonly callId: string;
+  /** Fires when the call is stopped, or over. */
   readonly signal: AbortSignal;
+  /** What the caller gave along. */
   readonly attributes: Attributes;
   /** This call's own state, its changes so far included, never another's. Each reading of it is of that moment; a field that nobody reads costs nothing. It can be read while the tool or the middleware runs, of a call that was admitted. */
   readonly state: AgentState;
 }
 
+/** What a tool is told of its call, and can do there. */
 export interface ToolContext extends RunContext {
+  /** The id of this very call of the tool. */
   readonly toolCallId: string;
   /** Shows something while the tool runs, as a `tool-delta` event. */
   emit(partial: string): void;
@@ -489,8 +530,11 @@ export interface ToolContext extends RunContext {
 
 /** Input is checked as JSON Schema, then by the schema's own `validate`: execute gets its output (defaults applied). */
 export interface ToolConfig<I, S extends Schema = Schema> {
+  /** What the model calls it by: letters, digits, `_` and `-`. */
   readonly name: string;
+  /** What it is good for, to the model. */
   readonly description: string;
+  /** The form of its input: JSON Schema, or any Standard Schema. */
   readonly inputSchema: S;
   /**
    * Absent: done outside, the call is suspended and the result handed in with `confirm`. What it answers is shown to the model: text as it is,
@@ -509,16 +553,19 @@ export interface ToolConfig<I, S extends Schema = Schema> {
   readonly matches?: (rule: string, input: I) => boolean;
   /** Whether calls of it may run beside others. Default true. */
   readonly parallel?: boolean;
+  /** How long it may take, in place of `timeouts.tool`. */
   readonly timeoutMs?: number;
   /** Arguments that you set: the model neither sees nor gives them. */
   readonly presets?: Readonly<Record<string, unknown>>;
 }
 
+/** A tool, made by `tool`. */
 export interface Tool {
   readonly name: string;
   readonly [opaque]: "tool";
 }
 
+/** Tools that sessions have on or off together. */
 export interface ToolGroup {
   readonly name: string;
   readonly description: string;
@@ -531,6 +578,7 @@ export interface ToolGroup {
 
 /** Hooks around a call, outermost first. Each may look, change what it is given, or stop; throwing stops the call with MIDDLEWARE. */
 export interface Middleware {
+  /** Names it in errors. */
   readonly name: string;
   /** Sees what was said, and may say something else. */
   onCall?(input: readonly Msg[], context: RunContext): readonly Msg[] | void | Promise<readonly Msg[] | void>;
@@ -543,10 +591,12 @@ export interface Middleware {
   ): ModelRequest | { stop: string } | void | Promise<ModelRequest | { stop: string } | void>;
   /** Changes an answer before it is stored, or puts another in its place and ends the call. */
   afterModel?(message: Msg, context: RunContext): Msg | { stop: string } | void | Promise<Msg | { stop: string } | void>;
+  /** Changes the input of a tool call, which is checked again, or denies it. */
   beforeTool?(
     call: { name: string; input: unknown },
     context: ToolContext,
   ): { input?: unknown } | { deny: string } | void | Promise<{ input?: unknown } | { deny: string } | void>;
+  /** Changes a result before the model reads it. */
   afterTool?(
     result: Extract<Block, { type: "tool_result" }>,
     context: ToolContext,
@@ -557,6 +607,7 @@ export interface Middleware {
 
 // ---------------------------------------------------------------- errors
 
+/** What to branch on. */
 export type ErrorCode =
   | "OPTIONS" | "ID_INVALID" | "INPUT_INVALID" | "BUSY" | "REENTRANT" | "ABORTED" | "TIMEOUT" | "SUPERSEDED" | "SHUTTING_DOWN"
   | "NO_SUCH_SESSION" | "NO_ANCHOR" | "NOT_ASKING" | "PENDING_TOOLS"
