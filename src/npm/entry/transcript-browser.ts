@@ -1,6 +1,6 @@
 // lockgate/transcript in a page or a web worker.
 
-import { transcriptOf } from "../transcript.js";
+import { transcriptOf } from "../transcript-with.js";
 import { loadEngine } from "../wasm.js";
 import { load } from "./load-browser.js";
 

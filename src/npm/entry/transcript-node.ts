@@ -1,7 +1,7 @@
 // lockgate/transcript in Node: nothing waits here, so that it can be had with `require`.
 
 import { LockgateError } from "../errors.js";
-import { transcriptOf } from "../transcript.js";
+import { transcriptOf } from "../transcript-with.js";
 import { loadEngineNow } from "../wasm.js";
 import type { Engine } from "../wasm.js";
 import { loadNow } from "./load-node.js";

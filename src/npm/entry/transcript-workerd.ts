@@ -2,7 +2,7 @@
 
 import module from "../core.wasm";
 
-import { transcriptOf } from "../transcript.js";
+import { transcriptOf } from "../transcript-with.js";
 import { loadEngineNow } from "../wasm.js";
 
 export const { checkTranscript, repairTranscript } = transcriptOf(() => loadEngineNow(() => module));
