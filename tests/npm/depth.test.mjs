@@ -73,3 +73,31 @@ story("V-03: an input that is larger than the wasm should ever be given is refus
   assert.match(error.message, /64000000/);
   assert.equal((await agent.call("small", { sessionId: "s" })).text, "you said small");
 });
+
+story(
+  "V-14: arguments made to keep a checker busy for ever are judged in time, and other sessions are answered",
+  async ({ createAgent, modelOf, tool, resultsIn, assert }) => {
+    const deep = { $ref: "#/$defs/tree", $defs: { tree: { type: "object", properties: { a: { anyOf: [{ $ref: "#/$defs/tree" }, { $ref: "#/$defs/tree" }, { type: "string", maxLength: 1 }] } } } } };
+    const schemas = {
+      pattern: { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } },
+      alternatives: { type: "object", properties: { text: { type: "string", pattern: "^(a|aa|a?)*b$" } } },
+      tree: { type: "object", properties: { tree: deep }, $defs: deep.$defs },
+    };
+    const nested = (n) => (n === 0 ? "too long" : { a: nested(n - 1) });
+    const inputs = {
+      pattern: { text: `${"a".repeat(100_000)}!` },
+      alternatives: { text: "a".repeat(100_000) },
+      tree: { tree: nested(40) },
+    };
+    const tools = Object.entries(schemas).map(([name, inputSchema]) => tool({ name, description: "d", inputSchema, execute: () => "it fits" }));
+    const model = modelOf(async function* ({ messages }) {
+      const name = messages[0].content[0].text;
+      if (name === "hello" || messages.length > 1) return yield { type: "text", text: "fine" };
+      yield { type: "tool-call", index: 0, name, arguments: JSON.stringify(inputs[name]) };
+    });
+    const agent = await createAgent({ name: "helper", model, tools });
+    const busy = Object.keys(inputs).map((name) => agent.call(name, { sessionId: name }));
+    assert.equal((await agent.call("hello", { sessionId: "other" })).text, "fine");
+    for (const { messages } of await Promise.all(busy)) assert.equal(resultsIn(messages)[0].state, "error");
+  },
+);

@@ -107,7 +107,7 @@ test("README's example for an edge worker runs", async () => {
     const answer = await (await ask("Hello there")).json();
     assert.match(answer.text, /“Hello there”/);
     assert.ok(answer.version > 0);
-    const refused = await ask("Hello", "");
+    const refused = await ask("Hello", "u".repeat(300));
     assert.equal(refused.status, 400);
     assert.equal((await refused.json()).code, "ID_INVALID");
   } finally {
