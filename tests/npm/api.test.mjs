@@ -25,7 +25,7 @@ test("a type that changes, goes, or loses an optional member is noticed", async 
     assert.ok(text.includes(from), `${file} has no ${from}`);
     fs.writeFileSync(path.join(changed, file), text.replace(from, to));
   };
-  change("types.d.ts", "readonly data: string", "readonly data: number");
+  change("message-types.d.ts", "readonly data: string", "readonly data: number");
   change("types.d.ts", "readonly queueLimit?: number", "readonly queueLimit: number");
   change("model-types.d.ts", "readonly topP?: number;", "");
   change("types.d.ts", '| "length"', "");

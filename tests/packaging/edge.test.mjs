@@ -55,3 +55,11 @@ cell("workerd", "lockgate/inline says what to do", async () => {
   assert.match(failed, /compiling wasm is forbidden here/);
   return "ENGINE_LOAD: import lockgate itself";
 });
+
+cell("workerd", "lockgate/slim with an imported module", async () => {
+  const source = `import module from "lockgate/core.wasm"; ${program("lockgate/slim", "await init(module);")}
+    export default { fetch: async () => Response.json(await answer().catch((error) => ({ failed: String(error), code: error.code }))) };`;
+  const { miniflare } = await startWorker(source);
+  assertAnswer(await ask(miniflare));
+  return "answers";
+});

@@ -3,9 +3,6 @@
 import { LockgateError } from "../errors.js";
 import { strange, strangeSeal } from "../wasm.js";
 
-/** The wasm, in any form it can be had in. */
-export type WasmSource = WebAssembly.Module | ArrayBuffer | ArrayBufferView | Response | URL | string;
-
 /** The compiled module of bytes; `where` is where they come from. */
 export async function compiled(bytes: ArrayBuffer | ArrayBufferView, where: string): Promise<WebAssembly.Module> {
   if (!isWasm(bytes)) throw notWasm(where);

@@ -8,11 +8,15 @@ import { localStorageWith } from "../local-storage.js";
 import { memoryStore as memory } from "../memory.js";
 import { loadEngine } from "../wasm.js";
 import { compiled } from "./compile.js";
-import type { WasmSource } from "./compile.js";
 import { answered, fetched } from "./fetch.js";
 
 export * from "../index.js";
-export type { WasmSource } from "./compile.js";
+
+/** A compiled module, also in projects whose compiler knows no WebAssembly. */
+type Compiled = typeof globalThis extends { WebAssembly: { Module: { prototype: infer M } } } ? M : object;
+
+/** The wasm, in any form it can be had in. */
+export type WasmSource = Compiled | ArrayBuffer | ArrayBufferView | Response | URL | string;
 
 let given: WasmSource | PromiseLike<WasmSource> | undefined;
 
