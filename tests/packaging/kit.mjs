@@ -94,7 +94,7 @@ export const html = (script) => `<!doctype html><link rel="icon" href="data:,"><
 /** What a page's `main.js` does with the program. */
 export const shown = `
 import { answer } from "./program.js";
-answer().then((value) => (globalThis.answered = value), (error) => (globalThis.answered = { failed: String(error), code: error.code, hint: error.hint }));
+globalThis.answering = answer().then((value) => (globalThis.answered = value), (error) => (globalThis.answered = { failed: String(error), code: error.code, hint: error.hint }));
 `;
 
 /** The files below a folder whose name ends so. */

@@ -1,11 +1,13 @@
 // The packed package in pages and web workers, through the bundlers people use.
 import assert from "node:assert/strict";
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import esbuild from "esbuild";
 import * as vite from "vite";
 import { serve } from "../../src/build/serve.mjs";
+import { launchOptions } from "../chromium/options.mjs";
 import { project } from "../npm/project.mjs";
 import { assertAnswer, cell, filesOf, folderWith, html, kb, openPage, program, shown, sizeOf, toolModule } from "./kit.mjs";
 
@@ -151,7 +153,7 @@ cell("file:// page", "lockgate/inline in a plain script", async () => {
   return `one script of ${kb(fs.statSync(path.join(folder, "main.js")).size)}`;
 });
 
-cell("no bundler", "web worker, an import map", async () => {
+cell("no bundler", "page and web worker, served as it is", async () => {
   const folder = await folderWith({});
   fs.cpSync(path.join(await project(), "node_modules/lockgate/dist"), path.join(folder, "lockgate"), { recursive: true });
   const direct = (text) => text.replace('from "lockgate"', 'from "./lockgate/entry/browser.js"');
@@ -160,5 +162,32 @@ cell("no bundler", "web worker, an import map", async () => {
   assertAnswer(answer);
   assertAnswer(answer.page);
   assert.deepEqual(asked.filter(isInline), []);
-  return "page and worker answer";
+  return "both answer";
+});
+
+// The policy of extensions forbids everything but their own scripts, and wasm only where the manifest allows it.
+const manifest = {
+  manifest_version: 3,
+  name: "packaging",
+  version: "1",
+  background: { service_worker: "main.js" },
+  content_security_policy: { extension_pages: "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'" },
+};
+
+cell("browser extension", "lockgate/inline in a service worker", async () => {
+  const { chromium } = await import("playwright-core");
+  const folder = await esbuilt({ ...page, "program.js": program("lockgate/inline"), "index.html": "" }, { format: "iife" });
+  fs.writeFileSync(path.join(folder, "manifest.json"), JSON.stringify(manifest));
+  const profile = fs.mkdtempSync(path.join(os.tmpdir(), "lockgate-extension-"));
+  const { args, ...options } = launchOptions();
+  const extension = [`--disable-extensions-except=${folder}`, `--load-extension=${folder}`];
+  const context = await chromium.launchPersistentContext(profile, { ...options, ignoreDefaultArgs: ["--disable-extensions"], args: [...args, ...extension] });
+  try {
+    const [worker = await context.waitForEvent("serviceworker", { timeout: 30_000 })] = context.serviceWorkers();
+    assertAnswer(await worker.evaluate(() => globalThis.answering));
+    return `one script of ${kb(fs.statSync(path.join(folder, "main.js")).size)}, nothing fetched`;
+  } finally {
+    await context.close();
+    fs.rmSync(profile, { recursive: true, force: true });
+  }
 });
