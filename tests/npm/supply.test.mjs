@@ -85,3 +85,11 @@ test("the tarball is small, and holds what each entry needs once, with no source
   const texts = listing.filter((name) => /\.(js|ts|json|md|txt)$/.test(name)).map((name) => [name, fs.readFileSync(path.join(folder, name), "utf8")]);
   assert.deepEqual(texts.filter(([, text]) => text.includes(inRoot())).map(([name]) => name), []);
 });
+
+test("nothing in the package makes code out of text: edge workers and strict policies forbid that", async () => {
+  const dist = path.join(await project(), "node_modules/lockgate/dist");
+  const scripts = fs.readdirSync(dist, { recursive: true }).filter((name) => name.endsWith(".js"));
+  assert.ok(scripts.length > 60);
+  const maker = /\beval\s*\(|(?<![.\w])Function\s*\(/;
+  assert.deepEqual(scripts.filter((name) => maker.test(fs.readFileSync(path.join(dist, name), "utf8"))), []);
+});

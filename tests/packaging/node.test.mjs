@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import esbuild from "esbuild";
 import { capture } from "../../src/build/run.mjs";
-import { assertAnswer, cell, folderWith, kb, program, tool } from "./kit.mjs";
+import { assertAnswer, cell, filesOf, folderWith, kb, program, tool, toolModule } from "./kit.mjs";
 
 // The first of 20, the last of 20, and 22. Only the first cannot `require` ES modules.
 const versions = [
@@ -118,3 +118,16 @@ for (const [format, extension] of [["esm", "mjs"], ["cjs", "cjs"]]) {
     return `one file of ${kb(fs.statSync(file).size)}, the wasm inside it`;
   });
 }
+
+cell("webpack 5, server bundle", "cjs", async () => {
+  const { default: webpack } = await toolModule("webpack/lib/index.js");
+  const context = await folderWith({ "main.mjs": program() + printing });
+  const out = path.join(context, "out");
+  const compiler = webpack({ mode: "production", target: "node20", context, entry: "./main.mjs", output: { path: out, filename: "server.cjs" } });
+  const stats = await new Promise((resolve, reject) => compiler.run((error, done) => (error ? reject(error) : resolve(done))));
+  await new Promise((resolve) => compiler.close(resolve));
+  assert.deepEqual(stats.toJson({ all: false, errors: true }).errors, []);
+  assertAnswer(await answerOf(process.execPath, path.join(out, "server.cjs")));
+  assert.equal(filesOf(out, ".wasm").length, 1);
+  return "1 wasm beside the bundle";
+});
