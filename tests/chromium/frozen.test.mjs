@@ -93,6 +93,34 @@ test("B-12: a frozen tab that holds a transaction blocks others no longer than t
   assert.equal((await ask(free, "again", "s3")).texts.at(-1), "you said again");
 });
 
+test("a tab that is frozen while it saves stands in nobody's way, and goes on saving when it is thawed", { timeout: 60_000 }, async () => {
+  const [frozen, free] = [await open(), await open()];
+  await frozen.within(async ({ createAgent, echo }) => {
+    const agent = await createAgent({ name: "saver", model: echo() });
+    const talk = async (sessionId) => {
+      for (window.answered = 0; !window.enough; window.answered++) await agent.call("hello", { sessionId });
+    };
+    // So many that some transaction is always under way.
+    window.talking = Promise.all(Array.from({ length: 20 }, (_, each) => talk(`s${each}`)));
+    await new Promise((resolve) => setTimeout(resolve));
+  });
+  await free.within(async ({ createAgent, echo, indexedDbStore }) => {
+    window.agent = await createAgent({ name: "helper", model: echo(), store: indexedDbStore(), timeouts: { store: 2_000 } });
+  });
+  for (let round = 0; round < 5; round++) {
+    const before = await frozen.evaluate("window.answered");
+    await frozen.freeze();
+    const { texts } = await ask(free, `round ${round}`, "s4");
+    assert.equal(texts.at(-1), `you said round ${round}`);
+    await frozen.thaw();
+    await frozen.evaluate(`new Promise((resolve) => {
+      const look = () => (window.answered > ${before} ? resolve() : setTimeout(look, 5));
+      look();
+    })`);
+  }
+  await frozen.evaluate("(window.enough = true), window.talking.then(() => {})");
+});
+
 test("eight tabs that are frozen, crashed and closed at random lose nothing that was acknowledged", { timeout: 240_000 }, async () => {
   const begin = (page, tab) =>
     page.within(async ({ createAgent, echo }, tab) => {
@@ -106,12 +134,12 @@ test("eight tabs that are frozen, crashed and closed at random lose nothing that
           const asked = () =>
             agent.call(text, { sessionId: "s", callId }).then(
               () => void window.acknowledged.push(text),
-              ({ code }) => code,
+              (error) => error,
             );
-          let code = await asked();
-          // A tab that was frozen in a transaction blocks the others until the store's deadline: they ask again, under the same callId.
-          while (code === "STORE_TIMEOUT" || code === "STORE_BLOCKED") code = await asked();
-          if (code !== undefined) window.codes.add(code);
+          let error = await asked();
+          // As an application does with an error that says so: under the same callId nothing is said twice.
+          while (error?.retryable) error = await asked();
+          if (error !== undefined) window.codes.add(error.code);
           localStorage.setItem(`acknowledged ${tab}`, JSON.stringify(window.acknowledged));
         }
       };
