@@ -6,6 +6,7 @@ export function instantiate(): Core;
 /** What an instance is served with. None of it may run anybody's code before it returns. */
 export interface Serves {
   wake(task: number): void;
+  thawed(): Promise<void> | undefined;
   report(place: string): void;
   setTimer(then: () => void, ms: number): unknown;
   clearTimer(timer: unknown): void;

@@ -3,6 +3,7 @@
 import { instantiate } from "./core.js";
 import type { Core, CoreObject, CoreTask } from "./core.js";
 import { LockgateError, fromCore, isCoreError } from "./errors.js";
+import { life } from "./life.js";
 
 /** Gets the compiled module, however this host does that. */
 export type Load = () => WebAssembly.Module | Promise<WebAssembly.Module>;
@@ -68,12 +69,14 @@ export class Instance {
   constructor(module: WebAssembly.Module) {
     this.core = instantiate();
     this.core.initSync({ module });
+    life.follow();
     const timers = new Map<unknown, () => void>();
     this.core.install({
       wake: (task) => this.wake(task),
       report: (place) => {
         this.#place = place;
       },
+      thawed: () => life.thawed(),
       setTimer: (then, ms) => {
         const timer = setTimeout(then, ms);
         timers.set(timer, this.onCrash(() => clearTimeout(timer)));

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::future::{Either, race};
 use crate::wasm::error::{from_js, name_of};
 use crate::wasm::host::sleep;
+use crate::wasm::task::instance;
 
 /// The object store that holds everything.
 pub(super) const RECORDS: &str = "records";
@@ -195,8 +196,8 @@ pub(super) enum Ended {
 pub(super) async fn ended(transaction: &IdbTransaction) -> Ended {
     let given_up = Rc::new(Cell::new(false));
     let (flag, handle) = (Rc::clone(&given_up), transaction.clone());
-    // One that is being committed cannot be aborted any more, and blocks nobody.
-    let _listening = OnFreeze::new(move || flag.set(handle.abort().is_ok()));
+    // One that is being committed cannot be aborted any more, and blocks nobody; nor can one twice.
+    let _listening = OnFreeze::new(move || flag.set(flag.get() || handle.abort().is_ok()));
     let ending = Promise::new(&mut |resolve, reject| {
         transaction.set_oncomplete(Some(&resolve));
         transaction.set_onabort(Some(&reject));
@@ -205,6 +206,15 @@ pub(super) async fn ended(transaction: &IdbTransaction) -> Ended {
         Ok(_) => Ended::Done,
         Err(_) if given_up.get() => Ended::GivenUp,
         Err(_) => Ended::Threw(transaction.error().map_or(JsValue::UNDEFINED, JsValue::from)),
+    }
+}
+
+/// Waits while the page is frozen. It may be granted a lock or hear a message meanwhile, and what it began then would
+/// block others like what it was in the middle of.
+pub(super) async fn thawed() {
+    while let Some(thawed) = instance().and_then(|instance| instance.thawed()) {
+        // It never rejects.
+        let _ = JsFuture::from(thawed).await;
     }
 }
 

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::future::Local;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
 use crate::wasm::database::{
-    AGAIN_MS, Connection, Ended, Thrown, Transaction, ended, failed, is_lost,
+    AGAIN_MS, Connection, Ended, Thrown, Transaction, ended, failed, is_lost, thawed,
 };
 use crate::wasm::host::sleep;
 use crate::wasm::store::{put, record};
@@ -52,6 +52,7 @@ impl IndexedDb {
 
     /// A transaction; if the browser has closed the database meanwhile, of a database opened anew.
     async fn begin(&self, mode: &str) -> Result<Transaction> {
+        thawed().await;
         match self.connected(mode).await? {
             Err(thrown) if is_lost(&thrown) => {
                 self.disconnect();

@@ -93,30 +93,40 @@ test("B-12: a frozen tab that holds a transaction blocks others no longer than t
   assert.equal((await ask(free, "again", "s3")).texts.at(-1), "you said again");
 });
 
-test("a tab that is frozen while it saves stands in nobody's way, and goes on saving when it is thawed", { timeout: 60_000 }, async () => {
+test("G-14: an idle page comes back from the browser's cache of pages as it was, and goes on", { timeout: 60_000 }, async () => {
+  const page = await open();
+  await ask(page, "first", "s5");
+  await page.evaluate("window.shown = new Promise((resolve) => addEventListener('pageshow', ({ persisted }) => resolve(persisted))), 0");
+  await page.go(`${origins().secure}/?elsewhere`);
+  await page.back();
+  const reasons = "JSON.stringify(performance.getEntriesByType('navigation')[0].notRestoredReasons)";
+  assert.equal(await page.evaluate(`window.shown ?? ${reasons}`), true);
+  assert.deepEqual((await ask(page, "second", "s5")).texts, ["first", "you said first", "second", "you said second"]);
+});
+
+test("a tab that is frozen while it saves stands in nobody's way, and goes on saving when it is thawed", { timeout: 120_000 }, async () => {
   const [frozen, free] = [await open(), await open()];
   await frozen.within(async ({ createAgent, echo }) => {
     const agent = await createAgent({ name: "saver", model: echo() });
+    window.answered = 0;
     const talk = async (sessionId) => {
-      for (window.answered = 0; !window.enough; window.answered++) await agent.call("hello", { sessionId });
+      for (; !window.enough; window.answered++) await agent.call("hello", { sessionId });
     };
     // So many that some transaction is always under way.
     window.talking = Promise.all(Array.from({ length: 20 }, (_, each) => talk(`s${each}`)));
-    await new Promise((resolve) => setTimeout(resolve));
   });
-  await free.within(async ({ createAgent, echo, indexedDbStore }) => {
-    window.agent = await createAgent({ name: "helper", model: echo(), store: indexedDbStore(), timeouts: { store: 2_000 } });
-  });
+  const answers = (more) => frozen.evaluate(`new Promise((resolve) => {
+    const enough = window.answered + ${more};
+    const look = () => (window.answered >= enough ? resolve() : setTimeout(look, 5));
+    look();
+  })`);
+  await answers(1);
   for (let round = 0; round < 5; round++) {
-    const before = await frozen.evaluate("window.answered");
     await frozen.freeze();
     const { texts } = await ask(free, `round ${round}`, "s4");
     assert.equal(texts.at(-1), `you said round ${round}`);
     await frozen.thaw();
-    await frozen.evaluate(`new Promise((resolve) => {
-      const look = () => (window.answered > ${before} ? resolve() : setTimeout(look, 5));
-      look();
-    })`);
+    await answers(1);
   }
   await frozen.evaluate("(window.enough = true), window.talking.then(() => {})");
 });
