@@ -10,6 +10,7 @@ export const SEAL: string;
 /** What an instance is served with. None of it may run anybody's code before it returns. */
 export interface Serves {
   wake(task: number): void;
+  thawed(): Promise<void> | undefined;
   report(place: string): void;
   setTimer(then: () => void, ms: number): unknown;
   clearTimer(timer: unknown): void;

@@ -2,6 +2,7 @@
 
 import type { CallHandle } from "./call.js";
 import type { Answer } from "./http.js";
+import { deepFrozen } from "./frozen.js";
 import { insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
 import type { ModelKind, ToolKind } from "./kinds.js";
@@ -80,17 +81,20 @@ function summarises({ compactionModel, children }: { readonly compactionModel: M
 }
 
 function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, modelOf: (tag: number) => ModelKind): unknown {
+  let tools: ModelRequest["tools"] = [];
   return {
     id: (tag: number) => modelOf(tag).id,
     window: (tag: number) => modelOf(tag).contextWindow,
     provider: (tag: number) => modelOf(tag).provider?.plain,
     send: (tag: number, around: string, body: Uint8Array) => answerPort(instance, modelOf(tag).provider!.send(around, body)),
     known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
-    ask(tag: number, lineage: number, added: string, rest: string): Deltas {
+    ask(tag: number, lineage: number, added: string, rest: string, others: string | undefined): Deltas {
       const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
-      const { system, tools, generate } = JSON.parse(rest) as Omit<ModelRequest, "messages">;
+      const { system, generate } = JSON.parse(rest) as Pick<ModelRequest, "system" | "generate">;
+      if (others !== undefined) tools = deepFrozen(JSON.parse(others) as ModelRequest["tools"]);
+      const offered = tools;
       const model = modelOf(tag);
-      const request = (): ModelRequest => ({ system, tools, generate, messages: model.repaired ? repaired(instance, messages) : messages });
+      const request = (): ModelRequest => ({ system, tools: offered, generate, messages: model.repaired ? repaired(instance, messages) : messages });
       const flag = (): void => void calls.get(tag)?.warn("text", "half a character was replaced in what the model said");
       const deltas = pump((options) => model.generate!(request(), options), flag);
       const forget = instance.onCrash(deltas.cancel);

@@ -4,6 +4,7 @@ import type { Core, CoreObject, CoreTask, Instantiate } from "./core.js";
 import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import { emptied, guarded } from "./guard.js";
 import type { Exports } from "./guard.js";
+import { life } from "./life.js";
 
 /** Something in wasm that is polled until it is over. */
 export interface Pollable {
@@ -44,12 +45,14 @@ export class Instance {
     const guard = { trapped: (error: unknown) => void (isForeign(error) && this.#crash(error)), isAlive: () => this.alive };
     this.core = instantiate((exports) => guarded(exports, guard));
     this.#exports = this.core.initSync({ module });
+    life.follow();
     const timers = new Map<unknown, () => void>();
     this.core.install({
       wake: (task) => this.wake(task),
       report: (place) => {
         this.#place = place;
       },
+      thawed: () => life.thawed(),
       setTimer: (then, ms) => {
         const timer = setTimeout(then, ms);
         timers.set(timer, this.onCrash(() => clearTimeout(timer)));

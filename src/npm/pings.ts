@@ -3,6 +3,8 @@
 // There is no heartbeat: a page in the background fires timers once a minute, but it answers messages. A page that is
 // frozen may hear them, too, while nothing else in it moves; so it says nothing until it is thawed.
 
+import { life } from "./life.js";
+
 /** A holder that has not answered for so long may be robbed. */
 const SILENCE_MS = 10_000;
 /** How often it is asked, and how long it has for an answer at the least. */
@@ -24,7 +26,6 @@ type Message = { readonly ping: string } | { readonly pong: string } | { readonl
 export class Pings {
   readonly #held = new Map<string, number>();
   readonly #askers = new Set<Asker>();
-  readonly #life = new Life();
   #channel: BroadcastChannel | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -89,12 +90,12 @@ export class Pings {
 
   #open(): void {
     if (this.#channel !== undefined || typeof BroadcastChannel === "undefined") return;
-    this.#life.follow();
+    life.follow();
     this.#channel = new BroadcastChannel("lockgate.pings.1");
     (this.#channel as { unref?(): void }).unref?.();
     this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
       const { ping, pong, claim, of } = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;
-      if (typeof ping === "string" && this.#held.has(ping) && !this.#life.isFrozen) this.#post({ pong: ping });
+      if (typeof ping === "string" && this.#held.has(ping) && !life.isFrozen) this.#post({ pong: ping });
       for (const asker of this.#askers) {
         if (asker.name === pong) this.#hear(asker);
         if (asker.name === of && typeof claim === "number") this.#yield(asker, claim);
@@ -114,19 +115,5 @@ export class Pings {
     if (this.#askers.size > 0 || this.#held.size > 0) return;
     this.#channel?.close();
     this.#channel = undefined;
-  }
-}
-
-/** Whether this page is frozen; nothing but a page ever is. */
-class Life {
-  isFrozen = false;
-  #followed = false;
-
-  /** Listens from the first use on. */
-  follow(): void {
-    if (this.#followed || typeof document === "undefined") return;
-    this.#followed = true;
-    document.addEventListener("freeze", () => (this.isFrozen = true));
-    document.addEventListener("resume", () => (this.isFrozen = false));
   }
 }

@@ -4,11 +4,17 @@ import { wellFormed } from "./text.js";
 import type { ModelDelta } from "./types.js";
 
 /** Deltas that may wait unread before the pump pauses. */
-const FULL = 1_024;
+const FULL = 4_096;
 
 /** Deltas that are enough for one batch, and the microtasks in which the next one must come to join it. */
-const BATCH = 256;
+const BATCH = 1_024;
 const TICKS = 4;
+
+/**
+ * Pieces that come so soon after others were handed over wait for each other: a quarter of what a screen takes to show
+ * anything, and a fast model costs a tenth. What comes after a pause is handed over at once.
+ */
+const GAP_MS = 4;
 
 /** What Rust pulls. */
 export interface Deltas {
@@ -33,9 +39,12 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
   let failure: { readonly error: unknown } | undefined;
   let told: (() => void) | undefined;
   let drained: (() => void) | undefined;
+  const gap = new Gap();
+  const isEnough = (): boolean => over || stopped || buffer.n >= BATCH || buffer.isUrgent;
   const tell = (): void => {
     told?.();
     told = undefined;
+    if (isEnough()) gap.end();
   };
   const run = async (): Promise<void> => {
     // Not while Rust is on the stack: what a user wrote may call into it.
@@ -72,6 +81,8 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
       n = buffer.n;
       for (let tick = 0; tick < TICKS; tick++) await null;
     }
+    if (!isEnough()) await gap.wait();
+    gap.begin();
     return take() ?? "[]";
   };
   return {
@@ -81,10 +92,39 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
       stopped = true;
       queueMicrotask(() => {
         controller?.abort();
+        gap.end();
         drained?.();
       });
     },
   };
+}
+
+/** The time after a handover in which the next one waits. */
+class Gap {
+  #began = -GAP_MS;
+  #end: (() => void) | undefined;
+
+  begin(): void {
+    this.#began = performance.now();
+  }
+
+  /** Waits until it has passed, or is ended before. */
+  async wait(): Promise<void> {
+    const left = GAP_MS - (performance.now() - this.#began);
+    if (left <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, left);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#end = undefined;
+  }
+
+  end(): void {
+    this.#end?.();
+  }
 }
 
 /**
@@ -94,6 +134,8 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
 class Pieces {
   /** How many deltas have come since the last time they were taken. */
   n = 0;
+  /** Whether something else than words has come, which somebody may act upon. */
+  isUrgent = false;
   #deltas: ModelDelta[] = [];
   /** The last of them, while words may be added to it. */
   #last: Words | undefined;
@@ -104,10 +146,16 @@ class Pieces {
     if (!isWords(delta)) {
       this.#last = undefined;
       this.#deltas.push(delta);
+      this.isUrgent = true;
+      return;
+    }
+    // Nearly always: more words of the same kind, and whole ones.
+    if (this.#half.text === "" && this.#last?.type === delta.type && !isHalf(delta.text) && isPlain(delta)) {
+      this.#last.text += delta.text;
       return;
     }
     const text = delta.type === this.#half.type ? this.#half.text + delta.text : delta.text;
-    const cut = isHalf(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+    const cut = isHalf(text) ? text.length - 1 : text.length;
     this.#half = { type: delta.type, text: text.slice(cut) };
     this.#add(delta, text.slice(0, cut));
   }
@@ -122,7 +170,7 @@ class Pieces {
 
   take(): readonly ModelDelta[] {
     const deltas = this.#deltas;
-    [this.n, this.#deltas, this.#last] = [0, [], undefined];
+    [this.n, this.#deltas, this.#last, this.isUrgent] = [0, [], undefined, false];
     return deltas;
   }
 
@@ -154,7 +202,8 @@ function isPlain(delta: Words): boolean {
   return true;
 }
 
-/** Whether a unit of UTF-16 is the first half of a character. */
-function isHalf(unit: number): boolean {
+/** Whether a text ends in the first half of a character. */
+function isHalf(text: string): boolean {
+  const unit = text.charCodeAt(text.length - 1);
   return unit >= 0xd800 && unit <= 0xdbff;
 }

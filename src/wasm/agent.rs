@@ -335,7 +335,8 @@ fn build(plain: &str, ports: &JsValue) -> Result<engine::Agent> {
     let node = Some(port(ports, "node").unchecked_into::<JsNode>());
     let mut builder = Builder::new(options::read(&plain)?).host(Rc::new(JsHost { node }));
     let model = |name| port(ports, name).dyn_into::<js_sys::Object>().ok();
-    let model = |name| model(name).map(|it| Rc::new(CallModel(it.unchecked_into::<JsModel>())));
+    let model =
+        |name| model(name).map(|it| Rc::new(CallModel::new(it.unchecked_into::<JsModel>())));
     if let Some(own) = model("model") {
         builder = builder.model(own);
     }

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use js_sys::{Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{IdbDatabase, IdbFactory, IdbObjectStore, IdbOpenDbRequest, IdbTransaction};
+use web_sys::{
+    EventTarget, IdbDatabase, IdbFactory, IdbObjectStore, IdbOpenDbRequest, IdbTransaction,
+};
 
 use crate::error::Error;
 use crate::error::ErrorKind;
@@ -14,6 +16,7 @@ use crate::error::Result;
 use crate::future::{Either, race};
 use crate::wasm::error::{from_js, name_of};
 use crate::wasm::host::sleep;
+use crate::wasm::task::instance;
 
 /// The object store that holds everything.
 pub(super) const RECORDS: &str = "records";
@@ -178,15 +181,69 @@ async fn open(name: &str) -> std::result::Result<IdbDatabase, Unopened> {
     }
 }
 
-/// Waits until a transaction is on its way to the disk.
-pub(super) async fn completed(transaction: &IdbTransaction) -> Thrown<()> {
-    let ended = Promise::new(&mut |resolve, reject| {
+/// How a transaction ended.
+pub(super) enum Ended {
+    /// It is on its way to the disk.
+    Done,
+    /// The page was about to be frozen, and has been thawed since: nothing of it was done.
+    GivenUp,
+    /// Nothing of it was done, as far as the browser knows.
+    Threw(JsValue),
+}
+
+/// Waits until a transaction has ended. A page that is frozen in the middle of one would block every other until the
+/// browser loses patience with it, which takes a minute: so the transaction is given up before, and can be begun again.
+pub(super) async fn ended(transaction: &IdbTransaction) -> Ended {
+    let given_up = Rc::new(Cell::new(false));
+    let (flag, handle) = (Rc::clone(&given_up), transaction.clone());
+    // One that is being committed cannot be aborted any more, and blocks nobody; nor can one twice.
+    let _listening = OnFreeze::new(move || flag.set(flag.get() || handle.abort().is_ok()));
+    let ending = Promise::new(&mut |resolve, reject| {
         transaction.set_oncomplete(Some(&resolve));
         transaction.set_onabort(Some(&reject));
     });
-    match JsFuture::from(ended).await {
-        Ok(_) => Ok(()),
-        Err(_) => Err(transaction.error().map_or(JsValue::UNDEFINED, JsValue::from)),
+    match JsFuture::from(ending).await {
+        Ok(_) => Ended::Done,
+        Err(_) if given_up.get() => Ended::GivenUp,
+        Err(_) => Ended::Threw(transaction.error().map_or(JsValue::UNDEFINED, JsValue::from)),
+    }
+}
+
+/// Waits while the page is frozen. It may be granted a lock or hear a message meanwhile, and what it began then would
+/// block others like what it was in the middle of.
+pub(super) async fn thawed() {
+    while let Some(thawed) = instance().and_then(|instance| instance.thawed()) {
+        // It never rejects.
+        let _ = JsFuture::from(thawed).await;
+    }
+}
+
+/// Something that is done when the page is about to be frozen, while this is kept; nothing but a page ever is.
+struct OnFreeze {
+    page: Option<EventTarget>,
+    listener: Closure<dyn FnMut()>,
+}
+
+impl OnFreeze {
+    fn new(freeze: impl FnMut() + 'static) -> OnFreeze {
+        let listener = Closure::<dyn FnMut()>::new(freeze);
+        let page = Reflect::get(&js_sys::global(), &"document".into()).unwrap_or_default();
+        let page = page.dyn_into::<EventTarget>().ok();
+        if let Some(page) = &page {
+            // Cannot throw: the event has a name, and the listener is a function.
+            let _ =
+                page.add_event_listener_with_callback("freeze", listener.as_ref().unchecked_ref());
+        }
+        OnFreeze { page, listener }
+    }
+}
+
+impl Drop for OnFreeze {
+    fn drop(&mut self) {
+        if let Some(page) = &self.page {
+            let listener = self.listener.as_ref().unchecked_ref();
+            let _ = page.remove_event_listener_with_callback("freeze", listener);
+        }
     }
 }
 

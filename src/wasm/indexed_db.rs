@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::future::Local;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
 use crate::wasm::database::{
-    AGAIN_MS, Connection, Thrown, Transaction, completed, failed, is_lost,
+    AGAIN_MS, Connection, Ended, Thrown, Transaction, ended, failed, is_lost, thawed,
 };
 use crate::wasm::host::sleep;
 use crate::wasm::store::{put, record};
@@ -52,6 +52,7 @@ impl IndexedDb {
 
     /// A transaction; if the browser has closed the database meanwhile, of a database opened anew.
     async fn begin(&self, mode: &str) -> Result<Transaction> {
+        thawed().await;
         match self.connected(mode).await? {
             Err(thrown) if is_lost(&thrown) => {
                 self.disconnect();
@@ -90,9 +91,10 @@ impl IndexedDb {
         loop {
             let (transaction, records) = self.begin("readonly").await?;
             let asked = ask(&records).map_err(failed)?;
-            let thrown = match completed(&transaction).await {
-                Ok(()) => return Ok(asked),
-                Err(thrown) => thrown,
+            let thrown = match ended(&transaction).await {
+                Ended::Done => return Ok(asked),
+                Ended::GivenUp => continue,
+                Ended::Threw(thrown) => thrown,
             };
             match waits.next() {
                 Some(ms) if is_lost(&thrown) => {
@@ -142,6 +144,15 @@ impl IndexedDb {
     }
 
     async fn write(&self, batch: &Batch) -> Result<Committed> {
+        loop {
+            if let Some(committed) = self.try_write(batch).await? {
+                return Ok(committed);
+            }
+        }
+    }
+
+    /// Writes a batch in one transaction; none if that was given up, and nothing is written.
+    async fn try_write(&self, batch: &Batch) -> Result<Option<Committed>> {
         let (transaction, records) = self.begin("readwrite").await?;
         let conflict = Rc::new(Cell::new(false));
         let _check = batch.expect.as_ref().map(|(key, expected)| {
@@ -172,10 +183,11 @@ impl IndexedDb {
                 return Err(failed(thrown));
             }
         }
-        match completed(&transaction).await {
-            _ if conflict.get() => Ok(Committed::Conflict),
-            Ok(()) => Ok(Committed::Done),
-            Err(thrown) => {
+        match ended(&transaction).await {
+            _ if conflict.get() => Ok(Some(Committed::Conflict)),
+            Ended::Done => Ok(Some(Committed::Done)),
+            Ended::GivenUp => Ok(None),
+            Ended::Threw(thrown) => {
                 // Whoever asks next, such as the one who settles what became of this, has a connection of his own.
                 if is_lost(&thrown) {
                     self.disconnect();

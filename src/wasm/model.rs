@@ -1,5 +1,6 @@
 //! The model of a call: one that JavaScript runs, or one of a provider that we run over JavaScript's network.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -45,7 +46,8 @@ extern "C" {
     /// How many messages of a lineage JavaScript has, none of them newer than `unchanged`.
     #[wasm_bindgen(method, catch)]
     fn known(this: &JsModel, lineage: f64, unchanged: f64) -> std::result::Result<u32, JsValue>;
-    /// Begins an answer; `added` is the messages after the known ones.
+    /// Begins an answer; `added` is the messages after the known ones, `tools` those to offer if they are others than
+    /// the last time.
     #[wasm_bindgen(method, catch)]
     fn ask(
         this: &JsModel,
@@ -53,6 +55,7 @@ extern "C" {
         lineage: f64,
         added: &str,
         rest: &str,
+        tools: Option<String>,
     ) -> std::result::Result<JsDeltas, JsValue>;
 
     /// An answer that JavaScript pumps into a buffer.
@@ -66,44 +69,60 @@ extern "C" {
 }
 
 /// The model that a call has.
-pub(super) struct CallModel(pub(super) JsModel);
+pub(super) struct CallModel {
+    model: JsModel,
+    /// The tools that JavaScript has already: they are nearly always the same, and cost more than all the rest.
+    offered: RefCell<Vec<Rc<ToolSpec>>>,
+}
 
-/// A request but for its messages.
+/// A request but for its messages and tools.
 #[derive(Serialize)]
 struct Rest<'a> {
     system: &'a str,
-    tools: &'a [Rc<ToolSpec>],
     generate: &'a Value,
 }
 
 impl CallModel {
+    pub(super) fn new(model: JsModel) -> CallModel {
+        CallModel { model, offered: RefCell::default() }
+    }
+
     /// The model of a call, if it is a provider's.
     fn provider(&self, tag: u32) -> Option<ProviderModel> {
-        let options = self.0.provider(tag).ok().flatten()?;
+        let options = self.model.provider(tag).ok().flatten()?;
         let options = serde_json::from_str(&options).ok()?;
         let options = Options::from_json(&options).ok()?;
-        let http = Rc::new(JsHttp { model: self.0.clone(), tag });
+        let http = Rc::new(JsHttp { model: self.model.clone(), tag });
         Some(ProviderModel::new(options, http, Rc::new(JsHost { node: None })))
     }
 
     fn begin(&self, request: Request<'_>) -> std::result::Result<JsDeltas, JsValue> {
         let lineage = request.lineage.id() as f64;
         let unchanged = request.lineage.take_unchanged().min(request.messages.len());
-        let known = self.0.known(lineage, unchanged as f64)? as usize;
+        let known = self.model.known(lineage, unchanged as f64)? as usize;
         let added = request.messages.get(known..).unwrap_or_default();
-        let Request { system, tools, generate, .. } = request;
-        let rest = json::to_text(&Rest { system, tools, generate });
-        self.0.ask(request.tag, lineage, &json::to_text(&added), &rest)
+        let Request { tag, system, tools, generate, .. } = request;
+        let rest = json::to_text(&Rest { system, generate });
+        let others = (!self.has_offered(tools)).then(|| json::to_text(&tools));
+        let begun = self.model.ask(tag, lineage, &json::to_text(&added), &rest, others)?;
+        *self.offered.borrow_mut() = tools.to_vec();
+        Ok(begun)
+    }
+
+    fn has_offered(&self, tools: &[Rc<ToolSpec>]) -> bool {
+        let offered = self.offered.borrow();
+        offered.len() == tools.len()
+            && offered.iter().zip(tools).all(|(one, other)| Rc::ptr_eq(one, other))
     }
 }
 
 impl Model for CallModel {
     fn id(&self, tag: u32) -> String {
-        self.0.id(tag).unwrap_or_default()
+        self.model.id(tag).unwrap_or_default()
     }
 
     fn window(&self, tag: u32) -> Option<u64> {
-        let given = self.0.window(tag).ok().flatten().map(|window| window as u64);
+        let given = self.model.window(tag).ok().flatten().map(|window| window as u64);
         given.or_else(|| window_of(&self.id(tag)))
     }
 

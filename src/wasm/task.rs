@@ -24,6 +24,9 @@ extern "C" {
     /// Takes note of the place of a fault of ours.
     #[wasm_bindgen(method, catch)]
     fn report(this: &JsInstance, place: &str) -> std::result::Result<(), JsValue>;
+    /// Comes when the page is no longer frozen; none if it is not.
+    #[wasm_bindgen(method)]
+    pub(super) fn thawed(this: &JsInstance) -> Option<js_sys::Promise>;
     /// Begins a timer, which ends with the instance: after a trap nothing would clear it.
     #[wasm_bindgen(method, js_name = setTimer)]
     pub(super) fn set_timer(this: &JsInstance, then: &js_sys::Function, ms: f64) -> JsValue;

@@ -93,6 +93,44 @@ test("B-12: a frozen tab that holds a transaction blocks others no longer than t
   assert.equal((await ask(free, "again", "s3")).texts.at(-1), "you said again");
 });
 
+test("G-14: an idle page comes back from the browser's cache of pages as it was, and goes on", { timeout: 60_000 }, async () => {
+  const page = await open();
+  await ask(page, "first", "s5");
+  await page.evaluate("window.shown = new Promise((resolve) => addEventListener('pageshow', ({ persisted }) => resolve(persisted))), 0");
+  await page.go(`${origins().secure}/?elsewhere`);
+  await page.back();
+  const reasons = "JSON.stringify(performance.getEntriesByType('navigation')[0].notRestoredReasons)";
+  assert.equal(await page.evaluate(`window.shown ?? ${reasons}`), true);
+  assert.deepEqual((await ask(page, "second", "s5")).texts, ["first", "you said first", "second", "you said second"]);
+});
+
+test("a tab that is frozen while it saves stands in nobody's way, and goes on saving when it is thawed", { timeout: 120_000 }, async () => {
+  const [frozen, free] = [await open(), await open()];
+  await frozen.within(async ({ createAgent, echo }) => {
+    const agent = await createAgent({ name: "saver", model: echo() });
+    window.answered = 0;
+    const talk = async (sessionId) => {
+      for (; !window.enough; window.answered++) await agent.call("hello", { sessionId });
+    };
+    // So many that some transaction is always under way.
+    window.talking = Promise.all(Array.from({ length: 20 }, (_, each) => talk(`s${each}`)));
+  });
+  const answers = (more) => frozen.evaluate(`new Promise((resolve) => {
+    const enough = window.answered + ${more};
+    const look = () => (window.answered >= enough ? resolve() : setTimeout(look, 5));
+    look();
+  })`);
+  await answers(1);
+  for (let round = 0; round < 5; round++) {
+    await frozen.freeze();
+    const { texts } = await ask(free, `round ${round}`, "s4");
+    assert.equal(texts.at(-1), `you said round ${round}`);
+    await frozen.thaw();
+    await answers(1);
+  }
+  await frozen.evaluate("(window.enough = true), window.talking.then(() => {})");
+});
+
 test("eight tabs that are frozen, crashed and closed at random lose nothing that was acknowledged", { timeout: 240_000 }, async () => {
   const begin = (page, tab) =>
     page.within(async ({ createAgent, echo }, tab) => {
@@ -106,12 +144,12 @@ test("eight tabs that are frozen, crashed and closed at random lose nothing that
           const asked = () =>
             agent.call(text, { sessionId: "s", callId }).then(
               () => void window.acknowledged.push(text),
-              ({ code }) => code,
+              (error) => error,
             );
-          let code = await asked();
-          // A tab that was frozen in a transaction blocks the others until the store's deadline: they ask again, under the same callId.
-          while (code === "STORE_TIMEOUT" || code === "STORE_BLOCKED") code = await asked();
-          if (code !== undefined) window.codes.add(code);
+          let error = await asked();
+          // As an application does with an error that says so: under the same callId nothing is said twice.
+          while (error?.retryable) error = await asked();
+          if (error !== undefined) window.codes.add(error.code);
           localStorage.setItem(`acknowledged ${tab}`, JSON.stringify(window.acknowledged));
         }
       };

@@ -158,6 +158,30 @@ story("a full disk refuses a turn before the model is asked, and nothing is lost
   assert.deepEqual((await ask("two")).texts, [3, 12, 3, 12]);
 });
 
+story("B-08: a disk that is full when the answer is saved hands back what was answered, and the next call saves it", async ({ page, origin }) => {
+  const cdp = await devtools(page);
+  await cdp.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 1_000_000 });
+  const refused = await within(page, async ({ createAgent, indexedDbStore, customModel, noise }) => {
+    const answers = [noise(6_000_000), "short"];
+    const model = customModel({
+      id: "long",
+      async *generate() {
+        yield { type: "text", text: answers.shift() };
+      },
+    });
+    globalThis.agent = await createAgent({ name: "helper", model, store: indexedDbStore() });
+    const plain = ({ code, partial }) => ({ code, partial: partial?.content[0].text.length });
+    return globalThis.agent.call("one", { sessionId: "s1" }).then(() => "saved", plain);
+  });
+  assert.deepEqual(refused, { code: "STORE_QUOTA", partial: 6_000_000 });
+  await cdp.send("Storage.overrideQuotaForOrigin", { origin });
+  const lengths = await within(page, async ({ texts }) => {
+    await globalThis.agent.call("two", { sessionId: "s1" });
+    return (await texts(globalThis.agent, { sessionId: "s1" })).map((text) => text.length);
+  });
+  assert.deepEqual(lengths, [3, 6_000_000, 3, 5]);
+});
+
 // B-16, B-09
 story("site data that is cleared during a turn ends it with an error, never with a false answer", async ({ page, origin }) => {
   const cdp = await devtools(page);

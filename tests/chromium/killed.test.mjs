@@ -65,6 +65,26 @@ test("what was acknowledged on IndexedDB is there after the browser is killed", 
   }
 });
 
+test("F-01: after a kill a session in localStorage is as it was at some moment, whole", { timeout: 120_000 }, async (t) => {
+  const folder = profile(t);
+  const told = [];
+  for (const round of [1, 2, 3]) {
+    const { page, kill } = await launch(folder);
+    const texts = await within(page, async ({ createAgent, localStorageStore, echo, texts }, round) => {
+      const agent = await createAgent({ name: "helper", model: echo(), store: localStorageStore("app") });
+      const slot = { sessionId: "s1" };
+      await agent.call(`round ${round}`, slot);
+      return texts(agent, slot);
+    }, round);
+    await kill();
+    // What the last rounds said may be gone, but never half of a turn, and nothing else comes instead.
+    const kept = texts.filter((text) => text.startsWith("round"));
+    assert.deepEqual(texts, kept.flatMap((text) => [text, `you said ${text}`]));
+    assert.deepEqual(kept, [...told.filter((text) => kept.includes(text)), `round ${round}`]);
+    told.push(`round ${round}`);
+  }
+});
+
 // B-07
 test("a database whose files are damaged is said to be, once, and then the page works", { timeout: 120_000 }, async (t) => {
   const folder = profile(t);

@@ -63,13 +63,23 @@ async function open(send, url) {
     if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
     return result.value;
   };
-  await evaluate(`new Promise((resolve) => {
-    const look = () => (location.href === ${JSON.stringify(url)} && document.readyState === "complete" ? resolve() : setTimeout(look, 10));
-    look();
-  })`).catch(() => evaluate("0"));
+  const arrived = async (url) => {
+    const isThere = `location.href === ${JSON.stringify(url)} && document.readyState === "complete"`;
+    // Whoever is asked in the middle of a way from page to page may never answer, or is gone.
+    while (!(await evaluate(isThere).catch(() => false)));
+  };
+  await arrived(url);
   const live = (state) => tell("Page.setWebLifecycleState", { state });
   return {
     evaluate,
+    go: async (to) => {
+      await tell("Page.navigate", { url: to });
+      await arrived(to);
+    },
+    back: async () => {
+      await tell("Runtime.evaluate", { expression: "history.back()" });
+      await arrived(url);
+    },
     freeze: () => live("frozen"),
     thaw: () => live("active"),
     // There is no answer: the page is gone.

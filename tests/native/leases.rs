@@ -166,7 +166,7 @@ fn a_long_call_renews_its_lease_and_is_not_robbed() {
 }
 
 #[test]
-fn a_lease_that_promises_too_much_ends_when_nobody_renews_it() {
+fn b_19_a_lease_that_promises_too_much_ends_when_nobody_renews_it() {
     let (store, clock) = cluster();
     let (dead, call) = talking(&store, &clock);
     drop((dead, call));

@@ -381,7 +381,7 @@ fn overwrite(store: &Rc<dyn Store>, key: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn a_hanging_store_is_a_timeout() {
+fn s_10_a_hanging_store_is_a_timeout() {
     let host = TestHost::new();
     struct Hangs(Capabilities);
     impl Store for Hangs {

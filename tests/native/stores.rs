@@ -23,7 +23,7 @@ fn prove(rule: &Rule, flaw: &'static str) -> Result<()> {
 }
 
 #[test]
-fn r16_the_memory_store_keeps_every_rule() {
+fn r16_s_01_s_15_the_memory_store_keeps_every_rule() {
     for rule in rules().unwrap() {
         let kept = prove(&rule, "");
         assert!(kept.is_ok(), "{}: {kept:?}", rule.name);

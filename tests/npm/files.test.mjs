@@ -311,3 +311,23 @@ test("four stores that write at the same moment lose nothing, trims included, an
   assert.equal((await fresh.list("a/u/")).length, 321);
   assert.deepEqual(filesBelow(root).filter((file) => path.basename(file).startsWith("_")), []);
 });
+
+test("F-07: two processes that write a thousand batches each lose none and leave no temporary file", async () => {
+  const root = quickFolder("two");
+  const file = path.join(await project(), "writes.mjs");
+  fs.writeFileSync(
+    file,
+    `import { fileStore } from "lockgate/stores/node";
+    const [, , root, who] = process.argv;
+    const store = fileStore(root);
+    const value = new TextEncoder().encode(who);
+    for (let n = 0; n < 1_000; n++) await store.commit({ revision: who + n, put: [{ key: "a/u/" + who + "/" + n, value }], remove: [] });
+    await store.close();`,
+  );
+  const ended = await Promise.all(["x", "y"].map((who) => capture(process.execPath, [file, root, who])));
+  for (const { code, output } of ended) assert.equal(code, 0, output);
+  const found = (await fileStore(root).list("a/u/")).map(({ key, value }) => `${key} ${text(value)}`);
+  const written = ["x", "y"].flatMap((who) => Array.from({ length: 1_000 }, (_, n) => `a/u/${who}/${n} ${who}`));
+  assert.deepEqual(found, written.sort());
+  assert.deepEqual(filesBelow(root).filter((file) => path.basename(file).startsWith("_")), []);
+});

@@ -22,7 +22,7 @@ function table(name, attempts) {
   });
 }
 
-table("ids that cannot be one are refused", async ({ createAgent, echo, watched, attemptsOn }) => {
+table("I-05, I-06: ids that cannot be one are refused", async ({ createAgent, echo, watched, attemptsOn }) => {
   const { store, count } = watched();
   const agent = await createAgent({ name: "helper", model: echo(), store });
   const ids = {

@@ -82,6 +82,20 @@ describe("Redis", { skip: withoutRedis }, () => {
     await own.stop();
   });
 
+  test("R-01: a server that syncs once a second is never called disk, and a kill leaves a beginning without gaps", async () => {
+    const own = await startRedis({ appendfsync: "everysec" });
+    const using = await connect(own.port);
+    const store = redisStore(using);
+    for (let n = 100; n < 150; n++) await store.commit(put(`r${n}`, `a/u/${n}`));
+    assert.equal(store.capabilities.durability, "process");
+    await own.kill();
+    await own.start();
+    const left = (await store.list("a/u/")).map(({ key }) => key);
+    assert.deepEqual(left, left.map((_, n) => `a/u/${100 + n}`));
+    using.destroy();
+    await own.stop();
+  });
+
   // R-02
   test("stars, question marks and brackets in ids are letters like others, and keys are never searched", async () => {
     const agent = await createAgent({ name: "a*", model: echo(), store: fresh() });

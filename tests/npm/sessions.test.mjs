@@ -176,7 +176,7 @@ story(
 );
 
 story(
-  "a callId given twice answers with the stored outcome and asks nobody",
+  "S-04: a callId given twice answers with the stored outcome and asks nobody",
   async ({ createAgent, scriptedModel, rejection, assert }) => {
     const model = scriptedModel(["first", "second"]);
     const agent = await createAgent({ name: "helper", model });
@@ -250,7 +250,7 @@ story(
 );
 
 story(
-  "deleting a session ends its calls with NO_SUCH_SESSION and nothing of them is left",
+  "S-14: deleting a session ends its calls with NO_SUCH_SESSION and nothing of them is left",
   async ({ createAgent, endless, rejection, lines, assert }) => {
     const { model, reached } = endless("fresh");
     const agent = await createAgent({ name: "helper", model });

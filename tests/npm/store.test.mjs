@@ -80,7 +80,7 @@ story(
 );
 
 story(
-  "a store that answers garbage is STORE_CORRUPT, and nothing is overwritten",
+  "S-20: a store that answers garbage is STORE_CORRUPT, and nothing is overwritten",
   async ({ createAgent, echo, memoryStore, watched, rejection, assert }) => {
     const inner = memoryStore();
     const healthy = await createAgent({ name: "helper", model: echo(), store: inner });
@@ -176,7 +176,7 @@ story(
 );
 
 story(
-  "a commit that is applied and then fails does not double the turn",
+  "S-17: a commit that is applied and then fails does not double the turn",
   async ({ createAgent, echo, watched, lines, assert }) => {
     let failures = 0;
     const around = {
@@ -334,7 +334,7 @@ story(
 );
 
 story(
-  "bytes that a store hands out or takes in are never shared with it",
+  "S-19: bytes that a store hands out or takes in are never shared with it",
   async ({ createAgent, echo, memoryStore, watched, lines, assert }) => {
     const inner = memoryStore();
     const around = {

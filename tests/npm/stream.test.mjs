@@ -161,6 +161,33 @@ story(
   },
 );
 
+story(
+  "the first piece of an answer is shown while the rest is still to come, and a flood of pieces is joined",
+  async ({ createAgent, customModel, assert }) => {
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    let seen;
+    const isSeen = new Promise((resolve) => (seen = resolve));
+    const generate = async function* () {
+      yield { type: "text", text: "first" };
+      await isSeen;
+      for (let piece = 0; piece < 1_000; piece++) {
+        await turn();
+        yield { type: "text", text: "." };
+      }
+    };
+    const agent = await createAgent({ name: "helper", model: customModel({ id: "fast", generate }) });
+    const pieces = [];
+    for await (const event of agent.stream("hello", { sessionId: "s" })) {
+      if (event.type !== "text-delta") continue;
+      pieces.push(event.delta);
+      seen();
+    }
+    assert.equal(pieces[0], "first");
+    assert.equal(pieces.join(""), `first${".".repeat(1_000)}`);
+    assert.ok(pieces.length < 500, `${pieces.length} events`);
+  },
+);
+
 story("a call has one reader", async ({ createAgent, echo, readAll, refusal, assert }) => {
   const agent = await createAgent({ name: "helper", model: echo() });
   const call = agent.stream("hello", { sessionId: "s" });

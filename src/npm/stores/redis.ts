@@ -141,8 +141,16 @@ async function inspect(send: Send): Promise<"process" | "disk"> {
       hint: "set maxmemory-policy to noeviction, or use another Redis: sessions are no cache",
     });
   }
-  const persistence = await attempt(() => send("INFO", "persistence")).then(text, ignoreRefusal);
-  return /aof_enabled:1/.test(persistence ?? "") ? "disk" : "process";
+  const append = settings(await attempt(() => send("CONFIG", "GET", "append*")).catch(ignoreRefusal));
+  return append.get("appendonly") === "yes" && append.get("appendfsync") === "always" ? "disk" : "process";
+}
+
+/** What the server answers about its settings: pairs, or in the newer protocol a map. */
+function settings(answer: unknown): ReadonlyMap<string | null, string | null> {
+  const flat = Array.isArray(answer) ? answer : answer instanceof Map ? [...answer].flat() : Object.entries(answer ?? {}).flat();
+  const pairs = new Map<string | null, string | null>();
+  for (let at = 0; at + 1 < flat.length; at += 2) pairs.set(text(flat[at]), text(flat[at + 1]));
+  return pairs;
 }
 
 /** Who may not ask the server about itself may still use it. */
