@@ -9,7 +9,8 @@ class Life {
 
   /** Listens from the first use on. */
   follow(): void {
-    if (this.#followed || typeof document === "undefined") return;
+    // Some servers have a document, too, which nobody freezes and which hears nothing.
+    if (this.#followed || typeof document === "undefined" || typeof document.addEventListener !== "function") return;
     this.#followed = true;
     document.addEventListener("freeze", () => {
       this.isFrozen = true;
