@@ -292,6 +292,11 @@ export interface Call<Output = unknown> extends AsyncIterable<AgentEvent> {
   /** From now on leaving the loop, or a cancelled body, does not stop the call. */
   detach(): void;
   toReadableStream(): ReadableStream<AgentEvent>;
+  /**
+   * Server-sent events, with a sign of life every 15 seconds: our own events (`id` is their `seq`), or for "ai-sdk" the
+   * UI message stream v1 that `useChat` reads. A client that goes away: "continue" (default) lets the call run on.
+   */
+  toResponse(protocol?: "lockgate" | "ai-sdk", init?: ResponseInit & { readonly onDisconnect?: "continue" | "stop" }): Response;
 }
 
 export type Reason =
