@@ -10,6 +10,12 @@ export type Protocol = "lockgate" | "ai-sdk";
 /** What `toResponse` takes besides the protocol. */
 export type ResponseOptions = ResponseInit & { readonly onDisconnect?: "continue" | "stop" };
 
+/** Proxies close connections on which nothing happens for half a minute or so. */
+const HEARTBEAT_MS = 15_000;
+
+/** That a client is gone is often seen only when something is written to it. */
+const WATCH_MS = 2_000;
+
 const HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache, no-transform",
@@ -21,33 +27,31 @@ const AI_SDK_HEADERS = { "x-vercel-ai-ui-message-stream": "v1" };
 
 /** The response for a call; a client that goes away stops it only if `onDisconnect` is "stop". */
 export function respond(call: Call, protocol: Protocol = "lockgate", init: ResponseOptions = {}): Response {
-  const { onDisconnect = "continue", ...rest } = init;
+  const { onDisconnect = "continue" } = init;
   if (onDisconnect !== "continue" && onDisconnect !== "stop") throw wrong("there is no such way to take a disconnect", "continue or stop");
   if (protocol !== "lockgate" && protocol !== "ai-sdk") throw wrong("there is no such protocol", "lockgate or ai-sdk");
   if (onDisconnect === "continue") call.detach();
-  return streamed(call[Symbol.asyncIterator](), protocol, rest);
+  return streamed(call[Symbol.asyncIterator](), protocol, init);
 }
 
-/** The response for events that somebody reads; `after` is the last one that the reader has. */
-export function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, init: ResponseInit = {}, after = -1): Response {
+/** The response for events that somebody reads. */
+export function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, given: ResponseOptions = {}): Response {
+  const { onDisconnect, ...init } = given;
   const headers = new Headers(init.headers);
   const own = protocol === "ai-sdk" ? { ...HEADERS, ...AI_SDK_HEADERS } : HEADERS;
   for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value);
-  const frames = protocol === "ai-sdk" ? uiFrames(events, after) : ownFrames(events, after);
-  return new Response(bodyOf(frames), { ...init, headers });
+  const frames = protocol === "ai-sdk" ? uiFrames(events) : ownFrames(events);
+  return new Response(bodyOf(frames, onDisconnect === "stop" ? WATCH_MS : HEARTBEAT_MS), { ...init, headers });
 }
 
 /** Our own events; their `id` is their place, so a reader knows from where to go on. */
-function ownFrames(events: AsyncIterator<AgentEvent>, after: number): AsyncIterator<readonly Frame[], undefined> {
-  return framed(events, (event) => (event.seq > after ? [{ id: event.seq, data: JSON.stringify(event) }] : []), []);
+function ownFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Frame[], undefined> {
+  return framed(events, (event) => [{ id: event.seq, data: JSON.stringify(event) }], []);
 }
 
-function uiFrames(events: AsyncIterator<AgentEvent>, after: number): AsyncIterator<readonly Frame[], undefined> {
+function uiFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Frame[], undefined> {
   const chunks = new UiChunks();
-  const frames = (event: AgentEvent): Frame[] => {
-    const all = chunks.of(event);
-    return event.seq > after ? all.map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) })) : [];
-  };
+  const frames = (event: AgentEvent): Frame[] => chunks.of(event).map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) }));
   return framed(events, frames, [{ data: "[DONE]" }]);
 }
 

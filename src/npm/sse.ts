@@ -6,9 +6,6 @@ export interface Frame {
   readonly data: string;
 }
 
-/** Proxies close connections on which nothing happens for half a minute or so. */
-const HEARTBEAT_MS = 15_000;
-
 const encoder = new TextEncoder();
 const HEARTBEAT = encoder.encode(": keep-alive\n\n");
 
@@ -18,7 +15,7 @@ export function written({ id, data }: Frame): string {
 }
 
 /** Frames as the bytes of a body. Cancelling it is `return` of the frames, also while they are waited for. */
-export function bodyOf(frames: AsyncIterator<readonly Frame[], undefined>, heartbeatMs = HEARTBEAT_MS): ReadableStream<Uint8Array> {
+export function bodyOf(frames: AsyncIterator<readonly Frame[], undefined>, heartbeatMs: number): ReadableStream<Uint8Array> {
   let next: Promise<IteratorResult<readonly Frame[], undefined>> | undefined;
   return new ReadableStream<Uint8Array>({
     async pull(controller) {

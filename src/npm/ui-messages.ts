@@ -52,9 +52,8 @@ function partsOf(block: Block, results: ReadonlyMap<string, BlockOf<"tool_result
   }
 }
 
-function stateOf({ id, state, awaits }: BlockOf<"tool_use">, result: BlockOf<"tool_result"> | undefined): Part {
+function stateOf({ id, state }: BlockOf<"tool_use">, result: BlockOf<"tool_result"> | undefined): Part {
   if (result !== undefined && result.state !== "suspended") return outcomeOf(id, result);
-  if (awaits !== undefined) return { state: "input-available" };
   if (state === "asking") return { state: "approval-requested", approval: { id } };
   if (state === "allowed") return { state: "approval-responded", approval: { id, approved: true } };
   return { state: "input-available" };

@@ -76,14 +76,20 @@ export function toWire(error: unknown): WireError {
     const { status, retryable } = CODES.INTERNAL;
     return { code: "INTERNAL", message: "something failed in the worker", status, retryable, hint: "its log may say what" };
   }
-  const { code, message, status, retryable, hint, callId, slot, partial } = error;
+  const { code, message, status, retryable, callId, slot, partial } = error;
   return {
     code, message, status, retryable,
-    ...(hint === undefined ? {} : { hint }),
+    hint: error.hint ?? hintOf(code),
     ...(callId === undefined || callId === "" ? {} : { callId }),
     ...(slot === undefined ? {} : { slot }),
     ...(partial === undefined ? {} : { partial }),
   };
+}
+
+/** Whoever reads an answer of a worker has nothing else to go by. */
+function hintOf(code: ErrorCode): string {
+  if (code === "NO_SUCH_SESSION") return "it was never there, or is deleted: list the sessions";
+  return CODES[code].retryable ? "try again" : "see the code";
 }
 
 /** An error as it was meant, from what was answered. */

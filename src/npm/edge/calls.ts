@@ -45,7 +45,7 @@ export async function show(call: Call, asked: Asked, protocol: Protocol): Promis
   if (onDisconnect !== "stop") call.detach();
   const events = call[Symbol.asyncIterator]();
   const first = await untilBegun(events);
-  return streamed(before(first, events), protocol, { headers });
+  return streamed(before(first, events), protocol, { headers, onDisconnect: onDisconnect === "stop" ? "stop" : "continue" });
 }
 
 /** Waits until a call has its place, so that one that is refused is answered with an error and not with a stream. */

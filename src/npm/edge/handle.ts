@@ -29,6 +29,9 @@ export interface HandleOptions {
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
+/** How many times the limit is listened to before the line is cut. */
+const PATIENCE = 4;
+
 /** Answers a request with the object of whoever asks. */
 export async function handle(request: Request, options: HandleOptions): Promise<Response> {
   const { origins = [] } = options;
@@ -74,12 +77,14 @@ async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array | 
   if (request.body === null) return undefined;
   const reader = request.body.getReader();
   const pieces: Uint8Array[] = [];
-  let n_bytes = Number(request.headers.get("content-length") ?? 0);
-  for (let read = 0; n_bytes <= maxBytes; n_bytes = read) {
+  let n_bytes = 0;
+  // Somewhat more is read and thrown away: whoever is cut off while sending does not hear why.
+  while (n_bytes <= maxBytes * PATIENCE) {
     const { done, value } = await reader.read();
-    if (done) return joined(pieces, read);
-    pieces.push(value);
-    read += value.length;
+    if (done && n_bytes <= maxBytes) return joined(pieces, n_bytes);
+    if (done) break;
+    n_bytes += value.length;
+    if (n_bytes <= maxBytes) pieces.push(value);
   }
   await reader.cancel().catch(() => {});
   throw new LockgateError("STATE_TOO_LARGE", `the body has more than ${maxBytes} bytes`, { hint: "send less, or a link to it; maxBodyBytes is the limit" });

@@ -7,6 +7,9 @@ import type { Asked } from "./routes.js";
 /** Whoever is further behind than this has gone to sleep, and may come again. */
 const MOST_BEHIND = 10_000;
 
+/** Proxies close connections on which nothing happens for half a minute or so. */
+const HEARTBEAT_MS = 15_000;
+
 /** Events of one session, or of all that the user has. */
 export function listen(agent: Agent, { slot, args }: Asked): Response {
   const { sessionId } = args;
@@ -34,7 +37,7 @@ export function listen(agent: Agent, { slot, args }: Asked): Response {
       return { done: true, value: undefined };
     },
   };
-  return new Response(bodyOf(begunWith(frames)), { headers: { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform" } });
+  return new Response(bodyOf(begunWith(frames), HEARTBEAT_MS), { headers: { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform" } });
 }
 
 /** Something comes at once, so that a client knows that it is listened to. */
