@@ -132,26 +132,23 @@ class Connection {
 
   /** `send` begins the call, or answers with what came of it if it was begun before. */
   async read(send: () => Promise<Response>, placed: () => void): Promise<void> {
-    let open = send;
+    let isKnown = true;
     for (let attempt = 0; !this.seen.over; attempt += 1) {
       const had = this.seen.feed.length;
+      const goesOn = had > 0 && isKnown;
       try {
-        const response = await open();
+        const response = await (goesOn ? this.#again() : send());
         placed();
-        // Not known any more: it is over, or never arrived.
-        if (response.status === 204) {
-          open = send;
-          continue;
-        }
-        await this.#take(response);
+        if (response.status !== 204) await this.#take(response);
+        // Nothing more of it there: it is over, and asked for once more it answers with what came of it.
+        isKnown = this.seen.feed.length > had;
       } catch (error) {
         if (!isBroken(error, this.seen) || attempt >= ATTEMPTS) return this.seen.fail(error as LockgateError);
       }
-      if (this.seen.over) return;
       // Whoever gets on has a new count of attempts.
       if (this.seen.feed.length > had) attempt = 0;
-      await pause(Math.min(50 * 2 ** attempt, WAIT_MS));
-      open = this.seen.feed.length === 0 ? send : () => this.#again();
+      if (!this.seen.over && attempt >= ATTEMPTS) return this.seen.fail(lost(this.slot));
+      if (!this.seen.over) await pause(Math.min(50 * 2 ** attempt, WAIT_MS));
     }
   }
 
@@ -177,6 +174,10 @@ class Connection {
       yield value;
     }
   }
+}
+
+function lost(slot: Slot): LockgateError {
+  return new LockgateError("STORE_UNAVAILABLE", "the worker does not say how the call ended", { hint: "read the session's history", slot });
 }
 
 /** Whether trying again may help: nobody answered, or whoever did is busy while the call is under way. */

@@ -64,6 +64,8 @@ export async function startPlace() {
     /** What each tool call was run with, in order. */
     ran: [],
     sockets: new Set(),
+    /** Called when a tool has run; false: nobody is told. */
+    onTool: undefined,
     /** Resolves when this question is being answered. */
     reached: (text) => (held.has(text) ? Promise.resolve() : new Promise((resolve) => waiting.push([text, resolve]))),
     letGo(text) {
@@ -73,10 +75,13 @@ export async function startPlace() {
     answer: (text, response) => response.end(`you said ${text}`),
   };
   const server = http.createServer(async (request, response) => {
-    let text = "";
-    for await (const chunk of request) text += chunk;
+    const text = await textOf(request);
+    // Whoever asked was killed in the middle of it.
+    if (text === undefined) return;
     if (request.url === "/tool") {
       place.ran.push(JSON.parse(text));
+      // One that is not to answer leaves whoever asked waiting.
+      if (place.onTool?.() === false) return;
       return response.end(`ran ${JSON.parse(text).word}`);
     }
     place.asked.push(text);
@@ -85,6 +90,8 @@ export async function startPlace() {
     held.set(text, response);
     for (const [wanted, resolve] of waiting) if (wanted === text) resolve();
   });
+  // A connection that is closed while somebody begins to use it again is not what is tested here.
+  server.keepAliveTimeout = 600_000;
   server.on("connection", (socket) => {
     place.sockets.add(socket);
     socket.on("close", () => place.sockets.delete(socket));
@@ -96,6 +103,16 @@ export async function startPlace() {
     server.closeAllConnections();
   };
   return place;
+}
+
+async function textOf(request) {
+  let text = "";
+  try {
+    for await (const chunk of request) text += chunk;
+    return text;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Starts the worker; `kill` ends its process at once, as a machine that fails does. */

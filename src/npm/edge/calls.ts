@@ -40,12 +40,16 @@ export const begin = {
 /** Shows a call that was just begun: as events, or as the reply where only JSON is wanted. */
 export async function show(call: Call, asked: Asked, protocol: Protocol): Promise<Response> {
   const headers = { "x-lockgate-call": call.id };
-  const { accept, onDisconnect } = asked;
-  if (accept.includes("application/json") && !accept.includes("text/event-stream")) return json(await call.result);
+  const { onDisconnect } = asked;
+  if (wantsReply(asked)) return json(await call.result);
   if (onDisconnect !== "stop") call.detach();
   const events = call[Symbol.asyncIterator]();
   const first = await untilBegun(events);
   return streamed(before(first, events), protocol, { headers, onDisconnect: onDisconnect === "stop" ? "stop" : "continue" });
+}
+
+function wantsReply({ accept }: Asked): boolean {
+  return accept.includes("application/json") && !accept.includes("text/event-stream");
 }
 
 /** Waits until a call has its place, so that one that is refused is answered with an error and not with a stream. */
@@ -76,6 +80,7 @@ export async function follow(asked: Asked): Promise<Response> {
   const callId = typeof args["callId"] === "string" ? args["callId"] : undefined;
   const after = placeOf(args["after"] ?? asked.lastEventId);
   const call = turns.find(slot.sessionId, callId);
+  if (call !== undefined && wantsReply(asked)) return json(await call.result);
   if (call !== undefined) return streamed(call.follow(after + 1)[Symbol.asyncIterator](), "lockgate", { headers: { "x-lockgate-call": call.id } });
   const cut = (await turns.cutOff(slot.sessionId)).filter((noted) => callId === undefined || noted.callId === callId);
   if (cut.length === 0) return new Response(null, { status: 204 });

@@ -13,8 +13,16 @@ export function json(value: unknown, status = 200): Response {
 
 /** An error as JSON. `more` says what the error itself does not know, such as another status. */
 export function refused(error: unknown, more: Partial<WireError> = {}): Response {
+  if (!LockgateError.isInstance(error)) note(error);
   const wire = { ...toWire(error), ...more };
   return json(wire, wire.status);
+}
+
+/** Tells the worker's log where something failed that is not ours; its words stay out of it, they may be a user's. */
+function note(error: unknown): void {
+  const { name, stack = "" } = (error ?? {}) as Partial<Error>;
+  const places = stack.split("\n").filter((line) => /^\s+at /.test(line));
+  console.error(`lockgate: ${name ?? typeof error}\n${places.join("\n")}`);
 }
 
 /** What is wrong with a request as such. */

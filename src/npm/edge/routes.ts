@@ -49,6 +49,8 @@ export async function follows(name: Route["name"], agent: Agent, asked: Asked): 
     case "confirm":
     case "resend":
     case "resume":
+      // Asked again while it runs: a client that has lost its connection before it heard anything.
+      if (asked.turns.has(asked.slot.sessionId, asked.args["callId"])) return follow(asked);
       return shown(begin[name](agent, asked), asked, "lockgate");
     case "chat":
       return shown(await chat(agent, asked), asked, "ai-sdk");

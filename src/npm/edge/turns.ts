@@ -64,10 +64,17 @@ export class Turns {
 
   #end(key: string, call: CallHandle): void {
     this.#running.delete(key);
+    // One that was made before ends at once, and shows less than it did the first time.
+    const known = this.#over.get(key);
     this.#over.delete(key);
-    this.#over.set(key, call);
+    this.#over.set(key, known !== undefined && known.length > call.length ? known : call);
     for (const old of this.#over.keys()) if (this.#over.size > KEPT) this.#over.delete(old);
     void this.#storage.delete(key).catch(() => {});
+  }
+
+  /** Whether that very call runs. */
+  has(sessionId: string, callId: unknown): boolean {
+    return typeof callId === "string" && this.#running.has(keyOf({ sessionId, callId }));
   }
 
   /** The call that runs in a session; or a certain one, which may be over. */
