@@ -140,7 +140,7 @@ describe("an object", () => {
     const canary = asker(() => hosted, "canary");
     await allOf(await canary("sessions/c/messages", { input: "use count canary" }));
     await said(await canary("file", { path: "a.md", text: "mine" }, { method: "PUT" }));
-    assert.ok((await said(await canary("keys"))).length > 5);
+    assert.ok((await said(await canary("keys"))).length >= 4);
     await said(await canary("user", undefined, { method: "DELETE" }));
     assert.deepEqual(await said(await canary("keys")), []);
     assert.deepEqual(await said(await canary("sessions")), []);

@@ -15,7 +15,7 @@ export function budget(most: number): Middleware {
   return {
     name: "budget",
     beforeModel: (_, { callId }) => (count(callId) > most ? { stop: ENOUGH } : undefined),
-    beforeTool: (_, { callId }) => void count(callId),
+    beforeTool: (_, { callId }) => (count(callId) > most ? { deny: "this turn may make no more requests" } : undefined),
     onEnd: (_, { callId }) => void spent.delete(callId),
   };
 }
