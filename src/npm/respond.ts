@@ -4,6 +4,7 @@ import { LockgateError } from "./errors.js";
 import { type Frame, bodyOf } from "./sse.js";
 import type { AgentEvent, Call } from "./types.js";
 import { UiChunks } from "./ui-chunks.js";
+import type { UiChunk } from "./ui-chunks.js";
 
 export type Protocol = "lockgate" | "ai-sdk";
 
@@ -34,13 +35,13 @@ export function respond(call: Call, protocol: Protocol = "lockgate", init: Respo
   return streamed(call[Symbol.asyncIterator](), protocol, init);
 }
 
-/** The response for events that somebody reads. */
-export function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, given: ResponseOptions = {}): Response {
+/** The response for events that somebody reads; `first` are chunks of the AI SDK's that come before them. */
+export function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, given: ResponseOptions = {}, first: readonly UiChunk[] = []): Response {
   const { onDisconnect, ...init } = given;
   const headers = new Headers(init.headers);
   const own = protocol === "ai-sdk" ? { ...HEADERS, ...AI_SDK_HEADERS } : HEADERS;
   for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value);
-  const frames = protocol === "ai-sdk" ? uiFrames(events) : ownFrames(events);
+  const frames = protocol === "ai-sdk" ? uiFrames(events, first) : ownFrames(events);
   return new Response(bodyOf(frames, onDisconnect === "stop" ? WATCH_MS : HEARTBEAT_MS), { ...init, headers });
 }
 
@@ -49,9 +50,10 @@ function ownFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Fr
   return framed(events, (event) => [{ id: event.seq, data: JSON.stringify(event) }], []);
 }
 
-function uiFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Frame[], undefined> {
+function uiFrames(events: AsyncIterator<AgentEvent>, first: readonly UiChunk[]): AsyncIterator<readonly Frame[], undefined> {
   const chunks = new UiChunks();
-  const frames = (event: AgentEvent): Frame[] => chunks.of(event).map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) }));
+  const before = [...first];
+  const frames = (event: AgentEvent): Frame[] => [...before.splice(0), ...chunks.of(event)].map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) }));
   return framed(events, frames, [{ data: "[DONE]" }]);
 }
 

@@ -101,6 +101,23 @@ export class UiChunks {
   }
 }
 
+/** The chunks of which a client makes a message again, before the rest of it comes. */
+export function again(id: string, parts: readonly Readonly<Record<string, unknown>>[]): UiChunk[] {
+  return [{ type: "start", messageId: id }, ...parts.flatMap((part, index) => partAgain(part, `again-${index}`))];
+}
+
+function partAgain(part: Readonly<Record<string, unknown>>, id: string): UiChunk[] {
+  const { type, text, toolCallId, input, state, approval, output, errorText } = part;
+  if (type === "step-start") return [{ type: "start-step" }];
+  if (type === "text" || type === "reasoning") return [{ type: `${type}-start`, id }, { type: `${type}-delta`, id, delta: text }, { type: `${type}-end`, id }];
+  if (typeof type !== "string" || !type.startsWith("tool-")) return [part as UiChunk];
+  const call = { type: "tool-input-available", toolCallId, toolName: type.slice("tool-".length), input };
+  if (state === "approval-requested") return [call, { type: "tool-approval-request", toolCallId, approvalId: (approval as { id: string }).id }];
+  if (state === "output-available") return [call, { type: "tool-output-available", toolCallId, output }];
+  if (state === "output-error") return [call, { type: "tool-output-error", toolCallId, errorText }];
+  return state === "output-denied" ? [call, { type: "tool-output-denied", toolCallId }] : [call];
+}
+
 /** What the protocol has no words for is shown once, and is not kept in the message. */
 function aside(event: AgentEvent): UiChunk {
   return { type: "data-lockgate", data: event, transient: true };

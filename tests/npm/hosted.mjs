@@ -64,7 +64,7 @@ export async function startPlace() {
     /** What each tool call was run with, in order. */
     ran: [],
     sockets: new Set(),
-    /** Called when a tool has run; false: nobody is told. */
+    /** Called, and waited for, when a tool has run; false: nobody is told. */
     onTool: undefined,
     /** Resolves when this question is being answered. */
     reached: (text) => (held.has(text) ? Promise.resolve() : new Promise((resolve) => waiting.push([text, resolve]))),
@@ -81,7 +81,7 @@ export async function startPlace() {
     if (request.url === "/tool") {
       place.ran.push(JSON.parse(text));
       // One that is not to answer leaves whoever asked waiting.
-      if (place.onTool?.() === false) return;
+      if ((await place.onTool?.()) === false) return;
       return response.end(`ran ${JSON.parse(text).word}`);
     }
     place.asked.push(text);

@@ -1,10 +1,8 @@
 // The routes that are answered with the events of a call.
 
-import { readUiRequest, toUiMessages } from "../ai-sdk.js";
-import type { CallHandle } from "../call.js";
 import { LockgateError } from "../errors.js";
 import { type Protocol, streamed } from "../respond.js";
-import type { Agent, AgentEvent, Answer, Call, CallOptions, Input, Msg } from "../types.js";
+import type { Agent, AgentEvent, Answer, Call, CallOptions, Input } from "../types.js";
 import { json, refused } from "./reply.js";
 import type { Asked } from "./routes.js";
 
@@ -98,50 +96,4 @@ function placeOf(after: unknown): number {
   const place = Number(after);
   if (Number.isInteger(place) && place >= -1) return place;
   throw new LockgateError("INPUT_INVALID", "after is not the number of an event", { hint: "give the seq of the last event you have" });
-}
-
-/** What a `useChat` client posts. */
-export async function chat(agent: Agent, asked: Asked): Promise<Call> {
-  const said = readUiRequest(asked.args);
-  const { slot } = asked;
-  const options = { attributes: asked.attributes };
-  if (said.kind === "message") return agent.stream(said.input, { ...slot, ...options });
-  if (said.kind === "answers") return agent.confirm(slot, await wanted(agent, asked, said.answers), options);
-  if (said.messageId !== undefined) await checkLast(agent, asked, said.messageId);
-  return agent.resend(slot, { ...options, ...(said.input === undefined ? {} : { input: said.input }) });
-}
-
-/** A client sends all it knows of its last step, also the results that are from us. */
-async function wanted(agent: Agent, { slot }: Asked, answers: readonly Answer[]): Promise<readonly Answer[]> {
-  const asks = new Set((await agent.asks(slot)).map(({ toolCallId }) => toolCallId));
-  const found = answers.filter(({ toolCallId }) => asks.has(toolCallId));
-  // All of them, so that the engine says what is wrong with them.
-  return found.length === 0 ? answers : found;
-}
-
-async function checkLast(agent: Agent, { slot }: Asked, messageId: string): Promise<void> {
-  const last = (await agent.history(slot)).findLast(({ role, name }) => role === "user" && name === undefined);
-  if (last?.id === messageId) return;
-  throw new LockgateError("INPUT_INVALID", "only the last question can be changed", { hint: "to change an earlier one, fork the session before it" });
-}
-
-/** The messages that a `useChat` client begins with: what is stored, and the question of the call that runs. */
-export async function chatMessages(agent: Agent, { slot, turns }: Asked): Promise<Response> {
-  const history = await agent.history(slot);
-  const known = new Set(history.map(({ id }) => id));
-  const running = turns.find(slot.sessionId);
-  const asked = running === undefined ? [] : acceptedBy(running).filter(({ id }) => !known.has(id));
-  return json(toUiMessages([...history, ...asked]));
-}
-
-function acceptedBy(call: CallHandle): readonly Msg[] {
-  for (const event of call.since(0)) if (event.type === "accepted") return event.messages;
-  return [];
-}
-
-/** The answer that a `useChat` client goes on reading after a reload: all of it, from the beginning. */
-export function chatStream({ turns, slot }: Asked): Response {
-  const call = turns.find(slot.sessionId);
-  if (call === undefined) return new Response(null, { status: 204 });
-  return streamed(call.follow(0)[Symbol.asyncIterator](), "ai-sdk", { headers: { "x-lockgate-call": call.id } });
 }

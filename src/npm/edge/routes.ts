@@ -4,7 +4,8 @@ import { LockgateError } from "../errors.js";
 import type { Agent, Attributes, Input } from "../types.js";
 import { ROUTES, STREAMS } from "../wire.js";
 import type { RouteName, StreamName } from "../wire.js";
-import { begin, chat, chatMessages, chatStream, follow, show } from "./calls.js";
+import { begin, follow, show } from "./calls.js";
+import { chat, chatMessages, chatStream } from "./chat.js";
 import { listen } from "./listen.js";
 import { json, notTaken } from "./reply.js";
 import type { Turns } from "./turns.js";
@@ -59,7 +60,7 @@ export async function follows(name: Route["name"], agent: Agent, asked: Asked): 
     case "chatMessages":
       return chatMessages(agent, asked);
     case "chatStream":
-      return chatStream(asked);
+      return chatStream(agent, asked);
     case "chatStop":
       return json({ interrupted: await agent.interrupt(asked.slot) });
     case "subscribe":
