@@ -59,6 +59,14 @@ test("W-04: answers of a provider that nobody reads hold no connection", async (
   assert.ok(place.sockets.size <= 6, `${place.sockets.size} connections are open`);
 });
 
+test("W-05: a request takes less CPU than the free plan allows, and what is deployed is under a megabyte", async (t) => {
+  const { measure } = await import("../../benches/measures/worker.mjs");
+  const found = await measure("lockgate", { nRequests: 300 });
+  t.diagnostic(JSON.stringify(found));
+  assert.ok(!(found["worker.cpu"] > 10), `a request takes ${found["worker.cpu"]} ms of CPU`);
+  assert.ok(found["worker.bytes"] < 1_000_000);
+});
+
 test("W-07: nothing in an edge bundle compiles code, and after a trap the kept module makes a new instance", async (t) => {
   const dist = path.resolve(process.env.LOCKGATE_TESTING_DIST ?? inRoot("target/testing-dist"));
   const source = workerSource(`

@@ -12,7 +12,7 @@ const readme = fs.readFileSync(path.join(root, "README.md"), "utf8");
 
 test("the examples in README compile, and are short", () => {
   const examples = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => match[1]);
-  assert.equal(examples.length, 5, "one each for page, Node, Worker, models and people");
+  assert.equal(examples.length, 6, "one each for page, Node, Worker, edge, models and people");
   const folder = path.join(root, "target/readme");
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
@@ -33,7 +33,10 @@ test("the examples in README compile, and are short", () => {
       moduleDetection: "force",
       lib: ["ES2023", "DOM", "DOM.Iterable", "ESNext.Disposable"],
       types: [],
-      paths: { lockgate: ["../../dist/index.d.ts"] },
+      paths: {
+        lockgate: ["../../dist/index.d.ts"],
+        "lockgate/cloudflare": ["../../dist/entry/cloudflare-workerd.d.ts"],
+      },
     },
     include: ["*.ts"],
   };
