@@ -195,8 +195,9 @@ export async function following(wire: Wire, slot: Slot, after: number): Promise<
     if (LockgateError.isInstance(error) && error.code === "SUPERSEDED") return null;
     throw error;
   }
-  const id = response.headers.get("x-lockgate-call");
-  if (response.status === 204 || id === null) return null;
+  const header = response.headers.get("x-lockgate-call");
+  if (response.status === 204 || header === null) return null;
+  const id = decodeURIComponent(header);
   const seen = new Elsewhere();
   const connection = new Connection(wire, slot, id, seen);
   const over = new LockgateError("SUPERSEDED", "the call is over, and not within reach any more", { hint: "read the session's history", slot });

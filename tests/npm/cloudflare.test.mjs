@@ -49,6 +49,14 @@ test("a message is answered with events, or with the reply where only JSON is wa
   assert.equal(place.asked.filter((text) => text === "again").length, 1, "a call that was made before ran again");
 });
 
+test("an id may be any text, in the address and as a callId", async () => {
+  const id = encodeURIComponent("ключ/1 ?&#%");
+  const response = await alice(`sessions/${id}/messages`, { input: "hello", callId: "вызов" });
+  assert.equal((await allOf(response)).at(-1).slot.sessionId, "ключ/1 ?&#%");
+  assert.equal(decodeURIComponent(response.headers.get("x-lockgate-call")), "вызов");
+  assert.equal((await allOf(await alice(`sessions/${id}/stream?callId=${encodeURIComponent("вызов")}`))).at(-1).type, "call-end");
+});
+
 test("sessions are listed, read, renamed, searched, carried out and in, and deleted", async () => {
   const carol = asker(() => hosted, "carol");
   await allOf(await carol("sessions/one/messages", { input: "about canals" }));
@@ -203,6 +211,9 @@ test("anonymous visitors have one object a session, and what is of a user is ref
   assert.deepEqual(await said(await anonymous("sessions/visit-2/history")), []);
   assert.deepEqual(await said(await alice("sessions/visit-1/history")), []);
   assert.ok((await said(await anonymous("search?query=here&sessionId=visit-1"))).length > 0);
+  await said(await put(anonymous, "file?sessionId=visit-1", { path: "a.md", text: "mine" }));
+  assert.equal(await said(await anonymous("file?path=a.md&sessionId=visit-1")), "mine");
+  assert.deepEqual(await said(await anonymous("files?sessionId=visit-2")), []);
   for (const path of ["sessions", "search?query=here", "export", "files", "events"]) await refused(await anonymous(path), 400, "ID_INVALID");
   await refused(await anonymous("sessions/visit-1/fork", { to: "visit-3" }), 400, "ID_INVALID");
   await said(await remove(anonymous, "sessions/visit-1"));

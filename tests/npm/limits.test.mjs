@@ -1,5 +1,6 @@
 // What the platform of an edge worker limits or forbids, and what a busy or broken object is answered with.
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
@@ -37,7 +38,7 @@ test("W-03: a turn that needs more requests than its host allows ends before, sa
   assert.equal((await (await ask("sessions/s/messages", { input: "go on" }, json)).json()).reason, "stop");
 });
 
-test("W-04: answers of a provider that nobody reads hold no connection", async (t) => {
+test("W-04: answers of a provider that nobody reads hold no connection", { timeout: 60_000 }, async (t) => {
   const source = workerSource(`more() { return { model: openai({ model: "m", baseUrl: this.env.PLACE + "/v1" }), retries: { attempts: 3, initialMs: 1, maxMs: 1 } }; }`).replace(
     "import { customModel,",
     "import { customModel, openai,",
@@ -56,7 +57,8 @@ test("W-04: answers of a provider that nobody reads hold no connection", async (
   assert.deepEqual(new Set(codes), new Set(["MODEL_OVERLOADED"]));
   assert.equal(n, 45, "each was tried three times");
   assert.equal((await (await ask("sessions/s/messages", { input: "hello" }, json)).json()).text, "well");
-  assert.ok(place.sockets.size <= 6, `${place.sockets.size} connections are open`);
+  // The last of them may be on their way: only one that nobody lets go of is waited for in vain.
+  while (place.sockets.size > 6) await Promise.race([...place.sockets].map((socket) => once(socket, "close")));
 });
 
 test("W-05: a request takes less CPU than the free plan allows, and what is deployed is under a megabyte", async (t) => {

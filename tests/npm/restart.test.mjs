@@ -117,6 +117,24 @@ describe("an object", () => {
     place.letGo("hold asleep");
   });
 
+  test("W-01: a request that was not accepted before the object was evicted is not counted as a turn, and runs when it is asked again", async () => {
+    await half("waiting", "first");
+    const asked = alice("sessions/waiting/messages", { input: "second", callId: "second" });
+    for await (const event of eventsOf(await asked)) if (event.type === "queued") break;
+    await alice("evict", {}).then((response) => response.text(), () => {});
+    assert.equal((await alice("sessions/waiting/stream?callId=second")).status, 204);
+    assert.equal((await alice("sessions/waiting/stream?callId=first")).status, 409);
+    const reply = await said(await alice("sessions/waiting/messages", { input: "second", callId: "second" }, { headers: { accept: "application/json" } }));
+    assert.equal(reply.text, "you said second");
+    place.letGo("hold waiting");
+  });
+
+  test("whoever only looks leaves nothing in the storage", async () => {
+    const looker = asker(() => hosted, "looker");
+    for (const path of ["sessions", "sessions/s/history", "sessions/s", "chat/s", "files"]) await said(await looker(path));
+    assert.deepEqual(await said(await looker("keys")), []);
+  });
+
   test("W-02: work after the reply is done though its client is gone", async () => {
     const response = await alice("sessions/left/messages", { input: "about windmills" });
     for await (const event of eventsOf(response)) if (event.type === "accepted") break;

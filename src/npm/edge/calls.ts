@@ -3,7 +3,7 @@
 import { LockgateError } from "../errors.js";
 import { type Protocol, streamed } from "../respond.js";
 import type { Agent, AgentEvent, Answer, Call, CallOptions, Input } from "../types.js";
-import { json, refused } from "./reply.js";
+import { json, named, refused } from "./reply.js";
 import type { Asked } from "./routes.js";
 
 const NAMES = ["callId", "overlap", "outputSchema"] as const;
@@ -37,7 +37,7 @@ export const begin = {
 
 /** Shows a call that was just begun: as events, or as the reply where only JSON is wanted. */
 export async function show(call: Call, asked: Asked, protocol: Protocol): Promise<Response> {
-  const headers = { "x-lockgate-call": call.id };
+  const headers = named(call);
   const { onDisconnect } = asked;
   if (wantsReply(asked)) return json(await call.result);
   if (onDisconnect !== "stop") call.detach();
@@ -79,7 +79,7 @@ export async function follow(asked: Asked): Promise<Response> {
   const after = placeOf(args["after"] ?? asked.lastEventId);
   const call = turns.find(slot.sessionId, callId);
   if (call !== undefined && wantsReply(asked)) return json(await call.result);
-  if (call !== undefined) return streamed(call.follow(after + 1)[Symbol.asyncIterator](), "lockgate", { headers: { "x-lockgate-call": call.id } });
+  if (call !== undefined) return streamed(call.follow(after + 1)[Symbol.asyncIterator](), "lockgate", { headers: named(call) });
   const cut = (await turns.cutOff(slot.sessionId)).filter((noted) => callId === undefined || noted.callId === callId);
   if (cut.length === 0) return new Response(null, { status: 204 });
   const read = `${basePath.replace(/\/+$/, "")}/sessions/${encodeURIComponent(slot.sessionId)}/history`;

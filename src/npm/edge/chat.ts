@@ -7,7 +7,7 @@ import { LockgateError } from "../errors.js";
 import { streamed } from "../respond.js";
 import type { Agent, Answer, Call, Msg } from "../types.js";
 import { again } from "../ui-chunks.js";
-import { json } from "./reply.js";
+import { json, named } from "./reply.js";
 import type { Asked } from "./routes.js";
 
 /** What a `useChat` client posts. */
@@ -71,5 +71,5 @@ export async function chatStream(agent: Agent, asked: Asked): Promise<Response> 
   // A call that answers approvals goes on with the message that asked.
   const last = toldTo(call).answers.length === 0 ? undefined : (await messagesOf(agent, asked, call)).at(-1);
   const first = last === undefined ? [] : again(last.id, last.parts);
-  return streamed(call.follow(0)[Symbol.asyncIterator](), "ai-sdk", { headers: { "x-lockgate-call": call.id } }, first);
+  return streamed(call.follow(0)[Symbol.asyncIterator](), "ai-sdk", { headers: named(call) }, first);
 }

@@ -12,13 +12,16 @@ import type { Asked } from "./routes.js";
 import { senderOf } from "./sender.js";
 import type { Sender } from "./sender.js";
 import { Turns } from "./turns.js";
-import type { Noted, ObjectStorage } from "./turns.js";
+import type { ObjectStorage } from "./turns.js";
 
 /** The platform ends an alarm after 15 minutes. */
 const ALARM_MS = 10 * 60_000;
 
 /** When the object looks after what it has begun, though nobody asks. */
 const LATER_MS = 20_000;
+
+/** So many sessions are remembered as looked after; then it is looked again. */
+const MOST_ENTERED = 10_000;
 
 const OWNER = "lockgate:owner";
 
@@ -37,6 +40,7 @@ export abstract class AgentHost<Env = unknown> {
   readonly #entered = new Map<string, Promise<void>>();
   #owner: Promise<Owner | undefined> | undefined;
   #agent: Promise<Agent> | undefined;
+  #isSettled = false;
   #wakesAt = 0;
 
   // The contract leaves it open: the types of the platform come from elsewhere.
@@ -75,7 +79,8 @@ export abstract class AgentHost<Env = unknown> {
     this.#wakesAt = 0;
     if ((await this.#known()) === undefined) return;
     const agent = await this.agent;
-    for (const noted of await this.#turns.cutOff()) await this.#close(agent, noted);
+    const sessions = new Set((await this.#turns.cutOff()).map(({ sessionId }) => sessionId));
+    for (const sessionId of sessions) await this.#close(agent, sessionId);
     let timer: ReturnType<typeof setTimeout> | undefined;
     await Promise.race([agent.drain(), new Promise((resolve) => (timer = setTimeout(resolve, ALARM_MS)))]);
     clearTimeout(timer);
@@ -91,8 +96,8 @@ export abstract class AgentHost<Env = unknown> {
     return this.create({
       // Of a visitor without a name there is one session here, and what is theirs is that session's.
       requireUserId: anonymous === undefined,
-      ...(anonymous === undefined ? {} : { defaultSessionId: anonymous }),
       ...options,
+      ...(anonymous === undefined ? {} : { defaultSessionId: anonymous }),
       middleware,
       store: durableObjectStore(this.#storage),
     });
@@ -105,6 +110,8 @@ export abstract class AgentHost<Env = unknown> {
     const route = routeOf(request.method, path);
     if (route instanceof Response) return route;
     await this.#admit(sender);
+    // Whoever only looks leaves nothing behind.
+    if (request.method !== "GET") await this.#settle(sender);
     const args = await argsOf(request, url);
     const sessionId = route.sessionId ?? sender.session ?? (route.name === "chat" ? String(args["id"] ?? "") : "");
     const agent = await this.agent;
@@ -134,7 +141,6 @@ export abstract class AgentHost<Env = unknown> {
     const owner = (await this.#known()) ?? (await this.#known());
     if (owner === undefined) {
       this.#owner = Promise.resolve({ userId, session });
-      await this.#storage.put(OWNER, { userId, session });
       // An agent that was made before this did not know whose it is.
       this.#agent = undefined;
     } else if (owner.userId !== userId || owner.session !== session) {
@@ -142,31 +148,39 @@ export abstract class AgentHost<Env = unknown> {
     }
   }
 
+  /** Keeps whose object this is, once. */
+  async #settle({ caller: { userId }, session }: Sender): Promise<void> {
+    if (this.#isSettled) return;
+    await this.#storage.put(OWNER, { userId, session });
+    this.#isSettled = true;
+  }
+
   #known(): Promise<Owner | undefined> {
-    this.#owner ??= this.#storage.get(OWNER) as Promise<Owner | undefined>;
+    this.#owner ??= (this.#storage.get(OWNER) as Promise<Owner | undefined>).then((owner) => {
+      this.#isSettled = owner !== undefined;
+      return owner;
+    });
     return this.#owner;
   }
 
   /** Closes what a restart has cut off in this session, before anybody sees it half done. */
   #enter(agent: Agent, sessionId: string): Promise<void> {
-    const entered = this.#entered.get(sessionId) ?? this.#closeAll(agent, sessionId);
+    if (this.#entered.size > MOST_ENTERED) this.#entered.clear();
+    const entered = this.#entered.get(sessionId) ?? this.#close(agent, sessionId);
     this.#entered.set(sessionId, entered);
     entered.catch(() => this.#entered.delete(sessionId));
     return entered;
   }
 
-  async #closeAll(agent: Agent, sessionId: string): Promise<void> {
-    for (const noted of await this.#turns.cutOff(sessionId)) await this.#close(agent, noted);
-  }
-
-  /** Any change to a session closes what was cut off in it; this one changes nothing else. */
-  async #close(agent: Agent, noted: Noted): Promise<void> {
-    if (noted.interrupted === true) return;
-    const slot = { userId: (await this.#known())?.userId ?? null, sessionId: noted.sessionId };
-    const info = await agent.session(slot);
-    if (info === null) return this.#turns.forget([noted]);
-    await agent.renameSession(slot, info.title);
-    await this.#turns.closed(noted);
+  async #close(agent: Agent, sessionId: string): Promise<void> {
+    const cut = (await this.#turns.cutOff(sessionId)).filter(({ interrupted }) => interrupted !== true);
+    if (cut.length === 0) return;
+    const slot = { userId: (await this.#known())?.userId ?? null, sessionId };
+    const isChanged = await closed(agent, slot);
+    // The one that came first had been accepted, if any; the others were waiting, and may be asked again.
+    const [first, ...others] = [...cut].sort((one, other) => one.at - other.at);
+    await this.#turns.forget(isChanged ? others : cut);
+    if (isChanged) await this.#turns.closed(first!);
   }
 
   async #wipe(userId: string | null): Promise<void> {
@@ -176,6 +190,7 @@ export abstract class AgentHost<Env = unknown> {
     await this.#storage.deleteAlarm();
     await this.#storage.deleteAll();
     this.#owner = this.#agent = undefined;
+    this.#isSettled = false;
     this.#entered.clear();
     this.#wakesAt = 0;
   }
@@ -186,6 +201,16 @@ export abstract class AgentHost<Env = unknown> {
     this.#wakesAt = now + LATER_MS;
     void this.#storage.setAlarm(this.#wakesAt).catch(() => (this.#wakesAt = 0));
   }
+}
+
+/** Closes a turn that was cut off; whether there was one. Any change to a session does that, and this one changes nothing else. */
+async function closed(agent: Agent, slot: Asked["slot"]): Promise<boolean> {
+  const info = await agent.session(slot);
+  if (info === null) return false;
+  const last = async (): Promise<string | undefined> => (await agent.history(slot, { limit: 1 })).at(-1)?.id;
+  const before = await last();
+  await agent.renameSession(slot, info.title);
+  return (await last()) !== before;
 }
 
 /** What a request says: the query, or the body. */

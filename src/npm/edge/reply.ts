@@ -11,6 +11,11 @@ export function json(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value ?? null), { status, headers: HEADERS });
 }
 
+/** Says which call a stream is of; an id may hold what a header cannot. */
+export function named({ id }: { readonly id: string }): Record<string, string> {
+  return { "x-lockgate-call": encodeURIComponent(id) };
+}
+
 /** An error as JSON. `more` says what the error itself does not know, such as another status. */
 export function refused(error: unknown, more: Partial<WireError> = {}): Response {
   if (!LockgateError.isInstance(error)) note(error);

@@ -18,6 +18,8 @@ export interface ObjectStorage {
 export interface Noted {
   readonly sessionId: string;
   readonly callId: string;
+  /** When it was begun. */
+  readonly at: number;
   /** It was still under way when the object was restarted, and is closed by now. */
   readonly interrupted?: boolean;
 }
@@ -28,7 +30,7 @@ const KEPT = 64;
 /** No key of the store has a colon, so these never meet its records. */
 const NOTES = "lockgate:call/";
 
-const keyOf = ({ sessionId, callId }: Noted): string => `${prefixOf(sessionId)}${encodeURIComponent(callId)}`;
+const keyOf = ({ sessionId, callId }: Pick<Noted, "sessionId" | "callId">): string => `${prefixOf(sessionId)}${encodeURIComponent(callId)}`;
 const prefixOf = (sessionId: string): string => `${NOTES}${encodeURIComponent(sessionId)}/`;
 
 export class Turns {
@@ -48,7 +50,7 @@ export class Turns {
 
   /** Keeps a call within reach, and a note of it for whoever comes after a restart. */
   add(call: Call): void {
-    const noted: Noted = { sessionId: call.slot.sessionId, callId: call.id };
+    const noted: Noted = { sessionId: call.slot.sessionId, callId: call.id, at: Date.now() };
     // One that was refused at once has no id, and leaves nothing.
     if (noted.callId === "") return;
     const key = keyOf(noted);
