@@ -49,10 +49,6 @@ async function bundle(outdir) {
     format: "esm",
     target: "es2022",
     conditions: ["workerd", "worker"],
-    alias: {
-      lockgate: inRoot("dist/entry/workerd.js"),
-      "lockgate/cloudflare": inRoot("dist/entry/cloudflare-workerd.js"),
-    },
     // Keeps the import, and puts the file beside the bundle: a worker cannot compile bytes.
     loader: { ".wasm": "copy" },
     logLevel: "warning",

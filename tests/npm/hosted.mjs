@@ -130,6 +130,7 @@ export async function startHosted(place, { source = workerSource(), settings = {
   const root = (await miniflare.ready).href.replace(/\/$/, "");
   return {
     miniflare,
+    pid,
     url: `${root}/agent`,
     kill: async () => {
       process.kill(pid, "SIGKILL");

@@ -23,6 +23,9 @@ const LATER_MS = 20_000;
 /** So many sessions are remembered as looked after; then it is looked again. */
 const MOST_ENTERED = 10_000;
 
+/** An isolate has 128 MB, and objects share it: a session that is not here is read again. */
+const CACHE = { sessions: 50, bytes: 4 * 1024 * 1024 };
+
 const OWNER = "lockgate:owner";
 
 interface Owner {
@@ -96,6 +99,7 @@ export abstract class AgentHost<Env = unknown> {
     return this.create({
       // Of a visitor without a name there is one session here, and what is theirs is that session's.
       requireUserId: anonymous === undefined,
+      cache: CACHE,
       ...options,
       ...(anonymous === undefined ? {} : { defaultSessionId: anonymous }),
       middleware,
