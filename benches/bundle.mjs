@@ -27,14 +27,23 @@ export async function pageFiles(name) {
 
 /** Writes a Worker that answers what it is asked into a folder. */
 export async function writeWorker(name, outdir) {
+  await writeBundle(outdir, `
+    import { answer } from "./programs/${name}.mjs";
+    export default { async fetch(request) {
+      const { text, baseUrl } = await request.json();
+      return new Response(await answer(text, baseUrl));
+    } };`);
+}
+
+/** Writes the Worker with an agent in a Durable Object into a folder. */
+export async function writeObjectWorker(outdir) {
+  await writeBundle(outdir, 'export * from "./programs/object.mjs"; export { default } from "./programs/object.mjs";');
+}
+
+async function writeBundle(outdir, source) {
   await esbuild.build({
     ...common,
-    stdin: stdin(`
-      import { answer } from "./programs/${name}.mjs";
-      export default { async fetch(request) {
-        const { text, baseUrl } = await request.json();
-        return new Response(await answer(text, baseUrl));
-      } };`),
+    stdin: stdin(source),
     outdir,
     entryNames: "worker",
     minify: true,
@@ -43,7 +52,7 @@ export async function writeWorker(name, outdir) {
     plugins: [prefixed],
     // Keeps the import, and puts the file beside the bundle: a Worker cannot compile bytes.
     loader: { ".wasm": "copy" },
-    alias: { lockgate: entry.worker },
+    alias: { lockgate: entry.worker, "lockgate/cloudflare": here("../dist/entry/cloudflare-workerd.js") },
   });
 }
 

@@ -1,8 +1,12 @@
 // The demo agent: an offline model, sessions in IndexedDB, and three tools that do what they say.
 import { createAgent, demoModel, indexedDbStore, tool } from "lockgate";
 import type { Agent } from "lockgate";
+import { remoteAgent } from "lockgate/remote";
 
-export function openAgent(): Promise<Agent> {
+/** The agent of this page; or that of a worker, if whoever serves the page says where it is. */
+export async function openAgent(): Promise<Agent> {
+  const remote = document.querySelector<HTMLMetaElement>('meta[name="lockgate-remote"]')?.content;
+  if (remote) return remoteAgent({ url: remote });
   return createAgent({
     name: "lockgate",
     systemPrompt: "You are a brief and friendly assistant.",

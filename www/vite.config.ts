@@ -7,7 +7,12 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 export default defineConfig({
   root: here("."),
   base: "./",
-  resolve: { alias: [{ find: /^lockgate$/, replacement: here("../dist/entry/browser.js") }] },
+  resolve: {
+    alias: [
+      { find: /^lockgate$/, replacement: here("../dist/entry/browser.js") },
+      { find: /^lockgate\/remote$/, replacement: here("../dist/remote.js") },
+    ],
+  },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   server: { fs: { allow: [here("..")] } },
   build: {

@@ -108,6 +108,16 @@ export const measures = {
       { id: "edge.first", title: "… of it the first request", unit: "ms", better: "less" },
     ],
   },
+  worker: {
+    engines: ["lockgate"],
+    full: { rounds: 3, nRequests: 2_000 },
+    quick: { rounds: 1, nRequests: 200 },
+    rows: () => [
+      { id: "worker.first", title: "an agent in a Durable Object: from nothing to the first answer, new workerd", unit: "ms" },
+      { id: "worker.cpu", title: "… CPU of a request without the model's time (the free plan allows 10 ms)", unit: "ms" },
+      { id: "worker.bytes", title: "… what is deployed, gzip (the free plan allows 3 MB)", unit: "B" },
+    ],
+  },
   bundle: {
     // Mastra does not bundle for a page: it wants Node's modules.
     engines: once.filter((name) => name !== "mastra"),

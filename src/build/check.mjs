@@ -66,6 +66,7 @@ function typeChecks({ tsc }) {
     { folder: "src/npm" },
     { folder: "tests/contract" },
     { folder: "www", before: buildTypes },
+    { folder: "www/worker" },
   ];
   return projects
     .map((project) => ({ ...project, file: inRoot(project.folder, "tsconfig.json") }))

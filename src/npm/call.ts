@@ -10,6 +10,8 @@ import { jsonText } from "./json.js";
 import type { ModelKind } from "./kinds.js";
 import type { Mirrors } from "./mirror.js";
 import { checkInput } from "./options.js";
+import { respond } from "./respond.js";
+import type { Protocol, ResponseOptions } from "./respond.js";
 import { validated } from "./schema.js";
 import { stateOf } from "./state.js";
 import type { AgentEvent, AgentState, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "./types.js";
@@ -143,6 +145,10 @@ export class CallHandle implements Call {
 
   toReadableStream(): ReadableStream<AgentEvent> {
     return streamOf(this[Symbol.asyncIterator]());
+  }
+
+  toResponse(protocol?: Protocol, init?: ResponseOptions): Response {
+    return respond(this, protocol, init);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {

@@ -2,6 +2,8 @@
 
 import { LockgateError, fromCore } from "./errors.js";
 import { Feed, streamOf } from "./feed.js";
+import { respond } from "./respond.js";
+import type { Protocol, ResponseOptions } from "./respond.js";
 import type { AgentEvent, Call, Input, Reply, Slot } from "./types.js";
 
 /** What is known of a call that is followed. */
@@ -41,6 +43,10 @@ export class Followed implements Call {
 
   toReadableStream(): ReadableStream<AgentEvent> {
     return streamOf(this[Symbol.asyncIterator]());
+  }
+
+  toResponse(protocol?: Protocol, init?: ResponseOptions): Response {
+    return respond(this, protocol, init);
   }
 
   [Symbol.asyncIterator](): AsyncIterator<AgentEvent, undefined> {

@@ -232,6 +232,11 @@ export interface Call<Output = unknown> extends AsyncIterable<AgentEvent> {
   detach(): void;
   /** The events as a stream; cancelling it is leaving the loop. */
   toReadableStream(): ReadableStream<AgentEvent>;
+  /**
+   * Server-sent events, with a sign of life every 15 seconds: our own events (`id` is their `seq`), or for "ai-sdk" the
+   * UI message stream v1 that `useChat` reads. A client that goes away: "continue" (default) lets the call run on.
+   */
+  toResponse(protocol?: "lockgate" | "ai-sdk", init?: ResponseInit & { readonly onDisconnect?: "continue" | "stop" }): Response;
 }
 
 /** Why a call ended well. */

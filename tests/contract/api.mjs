@@ -22,6 +22,9 @@ const GROWING = [
   "RunContext",
 ];
 
+/** Takes and gives those: it is used in the contract's place, while what is added to them is free. */
+const OF_GROWING = ["createAgent"];
+
 /** What generic types are compared with. */
 const ARGUMENTS = {
   AgentEventOf: '"call-end"',
@@ -80,6 +83,8 @@ export function assertionsOf(text) {
   const seen = new Map([...text.matchAll(exported)].map(([, kind, name]) => [name, kind]));
   return [...seen].flatMap(([name, kind]) => {
     if (GROWING.includes(name)) return membersOf(text, name);
+    if (OF_GROWING.includes(name))
+      return [{ name, type: `Fits<typeof Ours.${name}, typeof Theirs.${name}>` }];
     if (kind === "function" || kind === "const")
       return [alike(name, `typeof Ours.${name}`, `typeof Theirs.${name}`)];
     if (kind === "class") return [likeClass(name)];

@@ -65,6 +65,14 @@ test("the stores take the clients that people have", async () => {
   assert.deepEqual(await compiled(stores, name, { ...options, skipLibCheck: true }), []);
 });
 
+test("a worker, its clients and a chat have the types that they should", async () => {
+  const edge = fs.readFileSync(inRoot("tests/npm/edge.test-d.ts"), "utf8");
+  for (const where of ["with a bundler", "with Node's rules", "in Node without the types of a page"]) {
+    const [name, options] = settings[where];
+    assert.deepEqual(await compiled(edge, name, options), [], where);
+  }
+});
+
 test("a mistake in the types is noticed", async () => {
   const [name, options] = settings["with a bundler"];
   const wrong = `${source}\nholds<Same<typeof reply.text, number>>();\n// @ts-expect-error nothing is wrong here\nreply.text;\n`;

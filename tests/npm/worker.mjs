@@ -5,7 +5,7 @@ import esbuild from "esbuild";
 import { Miniflare } from "miniflare";
 import { project } from "./project.mjs";
 
-/** Starts a Worker of this source; `settings` are Miniflare's. `inputs` are the files that went into the bundle. */
+/** Starts a Worker of this source; `settings` are Miniflare's. `inputs` are the files that went into the bundle, which is in `outdir`. */
 export async function startWorker(source, settings = {}) {
   const { outdir, inputs } = await bundle(source);
   const modules = fs
@@ -18,7 +18,7 @@ export async function startWorker(source, settings = {}) {
   const compatibilityDate = "2025-01-01";
   const miniflare = new Miniflare({ modulesRoot: outdir, modules, compatibilityDate, ...settings });
   await miniflare.ready;
-  return { miniflare, inputs };
+  return { miniflare, inputs, outdir };
 }
 
 async function bundle(source) {

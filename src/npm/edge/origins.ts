@@ -1,0 +1,37 @@
+// Which pages may ask, and the headers that tell their browsers so.
+
+const METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
+const HEADERS = "authorization, content-type, last-event-id";
+
+/** How long a browser may remember what it was told, in seconds. */
+const REMEMBERED = "86400";
+
+/** Whether this request may be answered: pages of other origins only if they are named. */
+export function isAllowed(request: Request, origins: readonly string[]): boolean {
+  const origin = request.headers.get("origin");
+  return origin === null || origin === new URL(request.url).origin || origins.includes(origin) || origins.includes("*");
+}
+
+/** The answer to a browser that asks before it asks. */
+export function preflight(request: Request, origins: readonly string[]): Response {
+  const wanted = request.headers.get("access-control-request-headers");
+  const headers = {
+    "access-control-allow-methods": METHODS,
+    "access-control-allow-headers": wanted ?? HEADERS,
+    "access-control-max-age": REMEMBERED,
+  };
+  return crossed(request, origins, new Response(null, { status: 204, headers }));
+}
+
+/** An answer that a page of an allowed origin may read. */
+export function crossed(request: Request, origins: readonly string[], response: Response): Response {
+  const origin = request.headers.get("origin");
+  if (origin === null || origin === new URL(request.url).origin) return response;
+  const headers = new Headers(response.headers);
+  const isNamed = origins.includes(origin);
+  headers.set("access-control-allow-origin", isNamed ? origin : "*");
+  if (isNamed) headers.set("access-control-allow-credentials", "true");
+  headers.set("access-control-expose-headers", "x-lockgate-call");
+  headers.append("vary", "origin");
+  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+}

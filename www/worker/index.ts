@@ -1,0 +1,96 @@
+// A ready worker: the web UI, and the agent of each visitor in a Durable Object of their own.
+import { demoModel, openai, tool } from "lockgate";
+import type { AgentOptions } from "lockgate";
+import { AgentObject, handle } from "lockgate/cloudflare";
+import type { Caller, HandleOptions } from "lockgate/cloudflare";
+
+interface Env {
+  readonly HELPER: HandleOptions["objects"];
+  /** The built web UI. */
+  readonly ASSETS: { fetch(request: Request): Promise<Response> };
+  /** Any endpoint that speaks OpenAI's chat completions; without it the demo model answers. */
+  readonly MODEL_URL?: string;
+  readonly MODEL?: string;
+  /** A secret of the worker: `wrangler secret put MODEL_KEY`. It never leaves it. */
+  readonly MODEL_KEY?: string;
+}
+
+export class Helper extends AgentObject<Env> {
+  options({ MODEL_URL, MODEL, MODEL_KEY }: Env): Omit<AgentOptions, "store"> {
+    const key = MODEL_KEY === undefined ? {} : { apiKey: MODEL_KEY };
+    const isDemo = MODEL_URL === undefined || MODEL === undefined;
+    return {
+      name: "lockgate",
+      systemPrompt: "You are a brief and friendly assistant.",
+      model: isDemo ? demoModel({ delayMs: 15 }) : openai({ baseUrl: MODEL_URL, model: MODEL, ...key }),
+      tools: [clock, add, publish, alwaysFails],
+      workspace: true,
+      taskList: true,
+    };
+  }
+}
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    if (!new URL(request.url).pathname.startsWith("/agent/")) return page(request, env);
+    return handle(request, { objects: env.HELPER, basePath: "/agent", authenticate: visitor });
+  },
+};
+
+const COOKIE = /(?:^|; )visitor=([0-9a-f-]{36})(?:;|$)/;
+
+/** Whoever opens the page is somebody, known by a cookie. Put your own sign-in here. */
+function visitor(request: Request): Caller | Response {
+  const id = COOKIE.exec(request.headers.get("cookie") ?? "")?.[1];
+  if (id !== undefined) return { userId: id };
+  const said = { code: "ID_INVALID", message: "nobody is signed in", hint: "open the page first", status: 401, retryable: false };
+  return Response.json(said, { status: 401 });
+}
+
+/** The web UI, told where its agent is, and the cookie of whoever has none. */
+async function page(request: Request, { ASSETS }: Env): Promise<Response> {
+  const found = await ASSETS.fetch(request);
+  if (!(found.headers.get("content-type") ?? "").startsWith("text/html")) return found;
+  const told = new HTMLRewriter()
+    .on("head", { element: (head) => head.append('<meta name="lockgate-remote" content="/agent">', { html: true }) })
+    .transform(found);
+  const response = new Response(told.body, told);
+  if (COOKIE.test(request.headers.get("cookie") ?? "")) return response;
+  const secure = request.url.startsWith("https:") ? "; Secure" : "";
+  response.headers.append("set-cookie", `visitor=${crypto.randomUUID()}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000${secure}`);
+  return response;
+}
+
+const clock = tool({
+  name: "clock",
+  description: "The time now, at the edge.",
+  inputSchema: { type: "object", properties: {} },
+  readOnly: true,
+  execute: () => ({ now: new Date().toISOString() }),
+});
+
+const add = tool<{ readonly a: number; readonly b: number }>({
+  name: "add",
+  description: "The sum of two numbers.",
+  inputSchema: { type: "object", properties: { a: { type: "number" }, b: { type: "number" } }, required: ["a", "b"] },
+  readOnly: true,
+  execute: ({ a, b }) => a + b,
+});
+
+const publish = tool<{ readonly text: string }>({
+  name: "publish",
+  description: "Pretends to publish a text, when somebody has approved it.",
+  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+  needsApproval: true,
+  execute: ({ text }) => `published: ${text}`,
+});
+
+const alwaysFails = tool({
+  name: "always_fails",
+  description: "Throws whenever it is called, to show what a failing tool looks like.",
+  inputSchema: { type: "object", properties: {} },
+  readOnly: true,
+  execute: () => {
+    throw new Error("this tool always fails, on purpose");
+  },
+});
