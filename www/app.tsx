@@ -4,17 +4,34 @@ import { useChat } from "./chat.ts";
 import type { Chat } from "./chat.ts";
 import { Composer } from "./composer.tsx";
 import { ConversationView } from "./conversation.tsx";
-import { Mark, Menu, Plus } from "./icons.tsx";
+import { Gear, Inside, Mark, Menu, Plus } from "./icons.tsx";
+import { LazyPanel, LazySettings, useVersion } from "./panel/lazy.tsx";
 import { ProblemBox } from "./problem-box.tsx";
 import { goTo, useSessionId } from "./route.ts";
 import { rowsOf, SessionList } from "./session-list.tsx";
 import type { Row } from "./session-list.tsx";
+import type { SettingsProps } from "./settings/settings.tsx";
+import { look } from "./text/look.ts";
 
-export function App({ chat }: { readonly chat: Chat }) {
+export interface AppProps extends Omit<SettingsProps, "onClose"> {
+  readonly chat: Chat;
+}
+
+export function App({ chat, ...settings }: AppProps) {
   useChat(chat);
+  const { agent } = settings;
   const sessionId = useSessionId();
   const field = useRef<HTMLTextAreaElement>(null);
   const [drawerOpen, setDrawerOpen] = useState(false);
+  const [panelOpen, setPanelOpen] = useState(false);
+  const [settingsOpen, setSettingsOpen] = useState(false);
+  const panelButton = useRef<HTMLButtonElement>(null);
+  const version = useVersion(agent, { sessionId });
+  const closePanel = () => {
+    setPanelOpen(false);
+    panelButton.current?.focus();
+  };
+  const togglePanel = () => (panelOpen ? closePanel() : setPanelOpen(true));
   const rows = rowsOf(chat.sessions, sessionId);
   const title = rows.find((row) => row.sessionId === sessionId)?.title ?? "";
   const running = chat.isRunning(sessionId);
@@ -44,6 +61,7 @@ export function App({ chat }: { readonly chat: Chat }) {
   };
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
+    else if (document.activeElement?.closest(".panel")) closePanel();
     else if (running) chat.stop(sessionId);
     else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();
   };
@@ -52,7 +70,7 @@ export function App({ chat }: { readonly chat: Chat }) {
   useEffect(() => {
     document.title = `${title} · Lockgate`;
   }, [title]);
-  useKeys({ n: showNew, Escape: escape });
+  useKeys({ n: showNew, i: togglePanel, Escape: escape });
   useVisits(chat, sessionId);
 
   return (
@@ -75,7 +93,12 @@ export function App({ chat }: { readonly chat: Chat }) {
           onOpen={show}
           onDelete={remove}
         />
-        <Legend />
+        <footer>
+          <Legend />
+          <button type="button" class="bare" onClick={() => setSettingsOpen(true)}>
+            <Gear /> {look.settings.open}
+          </button>
+        </footer>
       </nav>
       <div class="toast" role="status">
         {chat.removal && (
@@ -105,6 +128,17 @@ export function App({ chat }: { readonly chat: Chat }) {
             <Menu />
           </button>
           <h2>{title}</h2>
+          <button
+            type="button"
+            class="bare inside"
+            ref={panelButton}
+            title={look.panel.open}
+            aria-label={look.panel.label}
+            aria-expanded={panelOpen}
+            onClick={togglePanel}
+          >
+            <Inside />
+          </button>
         </header>
         <ConversationView
           key={sessionId}
@@ -122,6 +156,8 @@ export function App({ chat }: { readonly chat: Chat }) {
           onStop={() => chat.stop(sessionId)}
         />
       </main>
+      {panelOpen && <LazyPanel agent={agent} slot={{ sessionId }} version={version} />}
+      {settingsOpen && <LazySettings {...settings} onClose={() => setSettingsOpen(false)} />}
     </div>
   );
 }
@@ -132,6 +168,7 @@ const legend = [
   ["Enter", "open"],
   ["Del", "delete"],
   ["Esc", "stop"],
+  ["i", "inside"],
 ] as const;
 
 function Legend() {
@@ -153,7 +190,7 @@ function useKeys(keys: Readonly<Record<string, () => void>>): void {
     const press = (event: KeyboardEvent) => {
       const action = keys[event.key];
       if (!action || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const isTyping = event.target instanceof Element && event.target.matches("input, textarea");
+      const isTyping = event.target instanceof Element && event.target.matches("input, textarea, select");
       if (isTyping && event.key !== "Escape") return;
       event.preventDefault();
       action();

@@ -7,6 +7,11 @@ export const Plus = () => icon(<path d="M12 5v14M5 12h14" />);
 export const Menu = () => icon(<path d="M4 7h16M4 12h16M4 17h10" />);
 export const Bin = () =>
   icon(<path d="M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7M10.5 11v5M13.5 11v5" />);
+/** A page with its side opened. */
+export const Inside = () =>
+  icon(<path d="M4 5h16v14H4zM14.5 5v14M17 9h.5M17 12h.5M17 15h.5" />);
+export const Gear = () =>
+  icon(<path d="M4 7h9M17 7h3M4 17h3M11 17h9M15 5v4M9 15v4" />);
 export const Send = () => icon(<path d="M12 19V5M6 11l6-6 6 6" />);
 export const Stop = () =>
   icon(<rect x="7" y="7" width="10" height="10" rx="1.5" fill="currentColor" />);

@@ -1,0 +1,60 @@
+// Inside a session: what the next request holds, the state behind it, the files and the notes.
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Agent, Slot } from "lockgate";
+import { look } from "../text/look.ts";
+import { ContextView } from "./context-view.tsx";
+import { FilesView, NotesView } from "./files-view.tsx";
+import { StateView } from "./state-view.tsx";
+import "./fields.css";
+import "./panel.css";
+import "./files.css";
+
+const tabs = ["context", "state", "files", "memory"] as const;
+type Tab = (typeof tabs)[number];
+const views = { context: ContextView, state: StateView, files: FilesView, memory: NotesView };
+
+export interface ViewProps {
+  readonly agent: Agent;
+  readonly slot: Slot;
+  /** Another number: something may have changed, and is read again. */
+  readonly version: number;
+}
+
+export function Panel({ agent, slot, version }: ViewProps) {
+  const [open, setOpen] = useState<Tab>("context");
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => list.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus(), []);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: tabs.length - 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = tabs[(tabs.indexOf(open) + step) % tabs.length] ?? open;
+    setOpen(next);
+    list.current?.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
+  };
+  const View = views[open];
+  return (
+    <aside class="panel" id="panel" aria-label={look.panel.label}>
+      <div class="tabs" role="tablist" aria-label={look.panel.label} ref={list} onKeyDown={move}>
+        {tabs.map((tab) => (
+          <button
+            key={tab}
+            type="button"
+            role="tab"
+            id={`tab-${tab}`}
+            aria-selected={tab === open}
+            aria-controls="panel-view"
+            tabIndex={tab === open ? 0 : -1}
+            onClick={() => setOpen(tab)}
+          >
+            {look.panel.tabs[tab]}
+          </button>
+        ))}
+      </div>
+      <div class="view" id="panel-view" role="tabpanel" aria-labelledby={`tab-${open}`} tabIndex={0}>
+        {/* Another session is another view: nothing that was opened or typed goes along. */}
+        <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
+      </div>
+    </aside>
+  );
+}
