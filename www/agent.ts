@@ -10,7 +10,7 @@ import {
   openai,
 } from "lockgate";
 import type { Agent, CompactionConfig, Model, Store } from "lockgate";
-import { noter, summariser } from "./by-rules.ts";
+import { noter } from "./by-rules.ts";
 import { skills, subagents, toolGroups, toolsFor } from "./equipment.ts";
 import type { Choices, Key, StoreName } from "./settings/choices.ts";
 
@@ -33,7 +33,7 @@ export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
     memory: choices.provider === "demo" ? { model: noter } : true,
     compaction: compactionOf(choices),
     // Small enough that a page can show what happens.
-    toolResultEviction: { maxChars: 8_000, previewChars: 600 },
+    toolResultEviction: { maxChars: 6_000, previewChars: 600 },
   });
   return agent;
 }
@@ -66,7 +66,7 @@ const make: Readonly<Record<StoreName, () => Store>> = {
   memory: () => memoryStore(),
 };
 
-function compactionOf({ provider, compaction }: Choices): boolean | CompactionConfig {
+function compactionOf({ compaction }: Choices): boolean | CompactionConfig {
   const { when, triggerMessages, triggerTokens, keepMessages } = compaction;
   if (when === "never") return false;
   return {
@@ -74,6 +74,5 @@ function compactionOf({ provider, compaction }: Choices): boolean | CompactionCo
     // Only when a request is refused as too large: no number of messages or tokens is too many by itself.
     triggerMessages: when === "trigger" ? triggerMessages : 0,
     ...(when === "overflow" ? { triggerTokens: 0 } : triggerTokens !== null && { triggerTokens }),
-    ...(provider === "demo" && { model: summariser }),
   };
 }

@@ -1,6 +1,7 @@
 // What the agent of this page can do: tools that are real, groups of them, skills, and one agent to help it.
 import { tool } from "lockgate";
 import type { Skill, SubagentConfig, Tool, ToolGroup, WorkspaceFiles } from "lockgate";
+import { countDown, picture, report } from "./show-tools.ts";
 
 export const toolGroups: readonly ToolGroup[] = [
   { name: "letters", description: "Letters to people", tools: ["send_letter"], active: true },
@@ -35,24 +36,24 @@ export const subagents: readonly SubagentConfig[] = [
 
 /** The tools; letters that are sent go into the sender's files, which is as far as a page can send them. */
 export function toolsFor(files: () => WorkspaceFiles): readonly Tool[] {
-  const sendLetter = tool<{ readonly to: string; readonly text: string }>({
+  const sendLetter = tool<{ readonly text: string; readonly to?: string }>({
     name: "send_letter",
-    description: "Sends a letter: puts it into the folder outbox of the user's files.",
+    description: "Puts a letter on this page's own pile, the folder outbox. A person approves it first.",
     inputSchema: {
       type: "object",
-      properties: { to: { type: "string" }, text: { type: "string" } },
-      required: ["to", "text"],
+      properties: { text: { type: "string" }, to: { type: "string" } },
+      required: ["text"],
     },
     needsApproval: true,
     matches: (rule, { to }) => to === rule,
-    execute: async ({ to, text }, { userId }) => {
-      const name = to.toLowerCase().replace(/[^a-z0-9]+/g, "-") || "someone";
-      const path = `outbox/${new Date().toISOString().slice(0, 10)}-${name}.md`;
-      await files().write(userId ?? null, path, `To ${to}\n\n${text}\n`);
-      return `The letter is in ${path}.`;
+    execute: async ({ text, to = "someone" }, { userId, callId }) => {
+      // In a store without files for nobody in particular the pile is only talked about.
+      const path = `outbox/${callId}.md`;
+      await files().write(userId ?? null, path, `To ${to}\n\n${text}\n`).catch(() => {});
+      return `the letter is on the pile: ${text}`;
     },
   });
-  return [clock, add, countTo, device, alwaysFails, sendLetter];
+  return [clock, add, device, alwaysFails, sendLetter, report, picture, countDown];
 }
 
 const clock = tool({
@@ -76,18 +77,6 @@ const add = tool<{ readonly a: number; readonly b: number }>({
   },
   readOnly: true,
   execute: ({ a, b }) => a + b,
-});
-
-const countTo = tool<{ readonly n: number }>({
-  name: "count_to",
-  description: "Counts, a number a line; far enough to see how a long result leaves the context.",
-  inputSchema: {
-    type: "object",
-    properties: { n: { type: "integer", minimum: 1, maximum: 20000 } },
-    required: ["n"],
-  },
-  readOnly: true,
-  execute: ({ n }) => Array.from({ length: n }, (_, at) => `${at + 1}`).join("\n"),
 });
 
 const device = tool({

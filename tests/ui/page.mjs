@@ -22,26 +22,32 @@ export async function open() {
     await server.close();
   };
 
-  /** A story in its own profile; a console error, policy violation or foreign request fails it. */
-  function story(name, options, tell) {
+  /**
+   * A story in its own profile; a console error, policy violation or foreign request fails it. `allowed`: the beginnings
+   * of addresses that may be asked too; `expected`: console errors that belong to the story; `before`: what is done to
+   * the profile before the page is opened; `isShut`: nobody can talk there yet.
+   */
+  function story(name, { allowed = [], expected = [], before, isShut, ...options }, tell) {
     test(name, { timeout: 90_000 }, async () => {
       const context = await browser.newContext(options);
-      const faults = await watch(context, server.url);
+      const faults = await watch(context, [server.url, ...allowed]);
       try {
+        await before?.(context);
         const page = await context.newPage();
         await page.goto(server.url);
-        await page.getByRole("textbox", { name: "Message" }).waitFor();
-        await tell(page);
-        assert.deepEqual(faults, []);
+        if (!isShut) await page.getByRole("textbox", { name: "Message" }).waitFor();
+        await tell(page, { context, url: server.url });
+        const isExpected = (fault) => expected.some((pattern) => pattern.test(fault));
+        assert.deepEqual(faults.filter((fault) => !isExpected(fault)), []);
       } finally {
         await context.close();
       }
     });
   }
-  return { story, close };
+  return { story, close, browser, url: server.url };
 }
 
-async function watch(context, url) {
+async function watch(context, allowed) {
   const faults = [];
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => {
@@ -53,9 +59,19 @@ async function watch(context, url) {
   });
   context.on("weberror", (error) => faults.push(String(error.error())));
   context.on("request", (request) => {
-    if (!request.url().startsWith(url)) faults.push(`request to ${request.url()}`);
+    const isAllowed = allowed.some((begin) => request.url().startsWith(begin));
+    if (!isAllowed) faults.push(`request to ${request.url()}`);
   });
   return faults;
+}
+
+/** What a profile has in its localStorage before the page is first opened. */
+export function storageOf(url, items) {
+  const localStorage = Object.entries(items).map(([name, value]) => ({
+    name,
+    value: JSON.stringify(value),
+  }));
+  return { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] };
 }
 
 /** Sends a message with the keyboard and waits until it stands in the conversation. */

@@ -25,14 +25,14 @@ export function PartRow({ part, agent, slot }: PartProps) {
         <summary>
           <span class={`swatch part-${part.kind}`} />
           <span class="first">
-            <Visible text={firstLine(part.text) || words.kinds[part.kind]} />
+            <Visible text={lineOf(part)} />
           </span>
           <b>{look.common.count(part.tokens)}</b>
         </summary>
         {/* What is folded is not drawn: a long context is mostly folded. */}
         {isOpen && (
           <pre tabIndex={0}>
-            <Visible text={part.text} />
+            <Visible text={wholeOf(part)} />
           </pre>
         )}
       </details>
@@ -87,6 +87,23 @@ function shown(message: Msg): string {
   return `${words.roles[message.role]}: ${blocks.filter(Boolean).join("\n")}`;
 }
 
-function firstLine(text: string): string {
-  return text.trimStart().split("\n", 1)[0]?.slice(0, 200) ?? "";
+function lineOf({ kind, text }: Part): string {
+  const names = kind === "tools" ? toolsIn(text).map(({ name }) => name) : [];
+  if (names.length) return words.tools(names.length, names.join(", "));
+  return text.trimStart().split("\n", 1)[0]?.slice(0, 200) || words.kinds[kind];
+}
+
+function wholeOf({ kind, text }: Part): string {
+  const tools = kind === "tools" ? toolsIn(text) : [];
+  return tools.length ? tools.map((tool) => JSON.stringify(tool, null, 2)).join("\n\n") : text;
+}
+
+/** The tools are told to the model as a list of what they are called and take. */
+function toolsIn(text: string): readonly { readonly name?: unknown }[] {
+  try {
+    const tools: unknown = JSON.parse(text);
+    return Array.isArray(tools) ? tools : [];
+  } catch {
+    return [];
+  }
 }

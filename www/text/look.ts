@@ -53,6 +53,7 @@ export const look = {
     undone: "The messages are back as they were said.",
     nothing: "There was nothing old enough to summarise.",
     stands: (n: number) => `stands for ${plural(n, "message", "messages")}`,
+    tools: (n: number, names: string) => `${plural(n, "tool", "tools")}: ${names}`,
     original: "What it stands for",
     evicted: (path: string) => `shown in part; all of it is at ${path}`,
     whole: "Read the whole",
