@@ -3,6 +3,7 @@ import { lexer } from "marked";
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { visible } from "./visible.tsx";
 
 export function Markdown({ text }: { readonly text: string }) {
   return <div class="markdown">{useMemo(() => nodesOf(text), [text])}</div>;
@@ -53,7 +54,7 @@ function node(token: Token, depth: number): ComponentChildren {
     case "code":
       return (
         <pre tabIndex={0}>
-          <code>{token.text}</code>
+          <code>{visible(token.text)}</code>
         </pre>
       );
     case "hr":
@@ -65,7 +66,7 @@ function node(token: Token, depth: number): ComponentChildren {
     case "del":
       return <del>{inside(token, depth)}</del>;
     case "codespan":
-      return <code>{token.text}</code>;
+      return <code>{visible(token.text)}</code>;
     case "br":
       return <br />;
     case "escape":

@@ -5,6 +5,7 @@ import { Markdown } from "./markdown.tsx";
 import { ProblemBox } from "./problem-box.tsx";
 import { timeOfDay } from "./time.ts";
 import type { Part, ToolPart, Turn } from "./turn.ts";
+import { visible } from "./visible.tsx";
 
 export function TurnView({ turn }: { readonly turn: Turn }) {
   // The same turn gives the same nodes: a long conversation costs nothing while its end streams.
@@ -51,7 +52,7 @@ function ToolCard({ tool }: { readonly tool: ToolPart }) {
   return (
     <section class="tool" data-state={tool.state} aria-label={`Tool ${tool.name}`}>
       <header>
-        <code>{tool.name}</code>
+        <code>{visible(tool.name)}</code>
         <span class="state">{states[tool.state]}</span>
       </header>
       {tool.input && tool.input !== "{}" && <Field name="in" text={tool.input} />}
@@ -65,7 +66,7 @@ function Field({ name, text }: { readonly name: string; readonly text: string })
     <div class="field">
       <span>{name}</span>
       {/* Long output scrolls, and what scrolls must be reachable by keyboard. */}
-      <pre tabIndex={text.length > 400 ? 0 : undefined}>{text}</pre>
+      <pre tabIndex={text.length > 400 ? 0 : undefined}>{visible(text)}</pre>
     </div>
   );
 }

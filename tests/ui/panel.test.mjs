@@ -284,6 +284,7 @@ story("on a phone the panel fills the screen, and nothing is wider than it", pho
     if (tab === "Context") await openPanel(page);
     else await panel(page).getByRole("tab", { name: tab }).click();
     await panel(page).getByRole("tabpanel", { name: tab }).waitFor();
+    await panel(page).getByText("Reading", { exact: true }).waitFor({ state: "detached" });
     const wide = await page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll(".panel, .view, .tabs")]
         .filter((box) => box.scrollWidth > box.clientWidth)
