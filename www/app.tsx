@@ -61,7 +61,7 @@ export function App({ chat, ...settings }: AppProps) {
   };
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
-    else if (document.activeElement?.closest(".panel")) closePanel();
+    else if (document.activeElement?.closest(".inspector")) closePanel();
     else if (running) chat.stop(sessionId);
     else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();
   };

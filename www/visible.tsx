@@ -19,7 +19,7 @@ export function visible(text: string): ComponentChildren {
   const nodes: ComponentChildren[] = found.flatMap((match) => {
     const plain = text.slice(from, match.index);
     from = match.index + match[0].length;
-    return [plain, <span class="unseen">{numberOf(match[0])}</span>];
+    return [plain, <mark class="hidden-char">{numberOf(match[0])}</mark>];
   });
   return [...nodes, text.slice(from)];
 }

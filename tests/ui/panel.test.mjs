@@ -21,7 +21,7 @@ mkdirSync(artefacts, { recursive: true });
 const desk = { viewport: { width: 1300, height: 850 } };
 const settings = (choices) => ({ storageState: storageOf(url, { "lockgate.settings": choices }) });
 
-const panel = (page) => page.getByRole("complementary", { name: "Inside this session" });
+const panel = (page) => page.getByRole("region", { name: "Inside this session" });
 const openPanel = async (page, tab = "Context") => {
   await page.getByRole("button", { name: "Inside this session" }).click();
   await panel(page).getByRole("tab", { name: tab }).click();
@@ -286,7 +286,7 @@ story("on a phone the panel fills the screen, and nothing is wider than it", pho
     await panel(page).getByRole("tabpanel", { name: tab }).waitFor();
     await panel(page).getByText("Reading", { exact: true }).waitFor({ state: "detached" });
     const wide = await page.evaluate(() =>
-      [document.documentElement, ...document.querySelectorAll(".panel, .view, .tabs")]
+      [document.documentElement, ...document.querySelectorAll(".inspector, .view, .tabs")]
         .filter((box) => box.scrollWidth > box.clientWidth)
         .map((box) => box.className || box.tagName),
     );

@@ -56,7 +56,7 @@ story(
     for (const link of await answer(page).locator("a").all()) await link.dispatchEvent("pointerenter");
 
     await page.getByRole("button", { name: "Inside this session" }).click();
-    const panel = page.getByRole("complementary");
+    const panel = page.getByRole("region", { name: "Inside this session" });
     await panel.locator(".part").nth(4).waitFor();
     for (const part of await panel.locator(".part summary").all()) await part.click();
     await page.screenshot({ path: `${artefacts}safe-context.png` });
@@ -70,8 +70,8 @@ story(
     await panel.getByRole("textbox", { name: /^Text of notes/ }).waitFor();
 
     const made = await page.evaluate(() => {
-      const inside = [...document.querySelectorAll("[role=log] *, .panel *, nav *, h2")];
-      const strange = "script, iframe, object, embed, style, link, base, meta, svg:not(.icon), video, audio, math, form:not(.panel form)";
+      const inside = [...document.querySelectorAll("[role=log] *, .inspector *, nav *, h2")];
+      const strange = "script, iframe, object, embed, style, link, base, meta, svg:not(.icon), video, audio, math, form:not(.inspector form)";
       const isOdd = (link) => !["http:", "https:", "mailto:"].includes(new URL(link.href).protocol);
       return {
         ran: globalThis.ran,
@@ -241,7 +241,7 @@ story("X-20: characters that hide or turn the line are shown by number, in code 
   const code = await answer(page).locator("code", { hasText: "with" }).innerText();
   assert.equal(code, "code U+2066withU+2069 U+E0041tags");
   await page.getByRole("button", { name: "Inside this session" }).click();
-  const panel = page.getByRole("complementary");
+  const panel = page.getByRole("region", { name: "Inside this session" });
   await panel.getByText("U+202E").first().waitFor();
   await panel.getByText("👩‍🚀").first().waitFor();
   await page.screenshot({ path: `${artefacts}safe-hidden.png` });

@@ -34,7 +34,7 @@ export function Panel({ agent, slot, version }: ViewProps) {
   };
   const View = views[open];
   return (
-    <aside class="panel" id="panel" aria-label={look.panel.label}>
+    <section class="inspector" aria-label={look.panel.label}>
       <div class="tabs" role="tablist" aria-label={look.panel.label} ref={list} onKeyDown={move}>
         {tabs.map((tab) => (
           <button
@@ -55,6 +55,6 @@ export function Panel({ agent, slot, version }: ViewProps) {
         {/* Another session is another view: nothing that was opened or typed goes along. */}
         <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
       </div>
-    </aside>
+    </section>
   );
 }

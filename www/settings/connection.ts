@@ -48,6 +48,8 @@ async function explain(error: LockgateError, choices: Choices, key: Key): Promis
   if (error.code === "MODEL_NETWORK" || error.code === "MODEL_TIMEOUT") {
     return { kind: (await answers(choices.baseUrl)) ? "cors" : "gone", detail };
   }
+  // An address that is none would be taken for one of this page.
+  if (error.code === "OPTIONS") return { kind: "other", detail };
   const kind = kinds[error.code];
   if (kind) return { kind, detail: error.message };
   const models = await modelsOf(choices, key).catch((): readonly string[] => []);
