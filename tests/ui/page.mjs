@@ -90,12 +90,20 @@ export async function newSession(page) {
 
 /** The link of a listed session. */
 export function listed(page, title) {
-  return page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: title });
+  const hasTitle = page.locator(".title", { hasText: title });
+  return page.getByRole("list", { name: "Sessions" }).getByRole("link").filter({ has: hasTitle });
 }
 
 export async function deleteByMouse(page, title) {
+  await chooseFor(page, title, "Delete");
+}
+
+/** Chooses from the menu of a listed session. */
+export async function chooseFor(page, title, deed) {
   await listed(page, title).hover();
-  await page.getByRole("button", { name: `Delete ${title}` }).click();
+  const list = page.getByRole("list", { name: "Sessions" });
+  await list.getByRole("button", { name: `More about ${title}` }).click();
+  await page.getByRole("menuitem", { name: deed, exact: true }).click();
 }
 
 export function answer(page) {
