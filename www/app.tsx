@@ -25,11 +25,15 @@ export function App({ chat }: { readonly chat: Chat }) {
   const field = useRef<HTMLTextAreaElement>(null);
   const searchField = useRef<HTMLInputElement>(null);
   const [drawerOpen, setDrawerOpen] = useState(false);
-  const [sideOpen, setSideOpen] = useState(() => matchMedia("(min-width: 1200px)").matches);
+  const [sideWanted, setSideOpen] = useState<boolean | null>(null);
   const [editedId, setEditedId] = useState("");
   const rows = rowsOf(sessions.infos, sessionId);
   const row = rows.find((one) => one.sessionId === sessionId);
   const title = row?.title ?? "";
+  const { tasks, planText } = talk.insight;
+  // Until somebody says otherwise, the side is there where there is room and something to see.
+  const isUseful = (tasks.length > 0 || planText !== "") && matchMedia("(min-width: 1100px)").matches;
+  const sideOpen = sideWanted ?? isUseful;
 
   const show = (id: string, message = "") => {
     goTo(addressOf(userId, id, message));

@@ -26,7 +26,12 @@ export interface SessionListProps {
 
 /** The open session has a row from the start, stored or not. */
 export function rowsOf(infos: readonly SessionInfo[], openId: string): readonly Row[] {
-  const rows = infos.map((info) => ({ ...info, title: info.title || talk.newSession }));
+  const rows = infos.map((info) => ({
+    ...info,
+    title: info.title || talk.newSession,
+    // A line is no place for signs of Markdown.
+    summary: info.summary.replace(/[`*_#|]+/g, ""),
+  }));
   if (rows.some((row) => row.sessionId === openId)) return rows;
   return [{ ...unsaid, sessionId: openId }, ...rows];
 }
@@ -68,13 +73,13 @@ export function SessionList(props: SessionListProps) {
     focus(target);
   };
   return (
-    <ul
-      class="sessions"
-      ref={list}
-      aria-label={talk.sessions}
-      aria-busy={!sessions.isListed}
-      style={{ "--above": `${from * rowPx}px`, "--below": `${(rows.length - to) * rowPx}px` }}
-    >
+    <div class="roll" ref={list}>
+      <ul
+        class="sessions"
+        aria-label={talk.sessions}
+        aria-busy={!sessions.isListed}
+        style={{ paddingTop: `${from * rowPx}px`, paddingBottom: `${(rows.length - to) * rowPx}px` }}
+      >
       {rows.slice(from, to).map((row, offset) => {
         const at = from + offset;
         const isOpen = row.sessionId === openId;
@@ -106,7 +111,8 @@ export function SessionList(props: SessionListProps) {
           </li>
         );
       })}
-    </ul>
+      </ul>
+    </div>
   );
 }
 
@@ -138,7 +144,7 @@ function Facts({ row, running, nowMs }: FactsProps) {
 
 /** Which rows of one height are near the screen, and how one of them gets the focus. */
 function useRows(n: number) {
-  const list = useRef<HTMLUListElement>(null);
+  const list = useRef<HTMLDivElement>(null);
   const [topPx, setTop] = useState(0);
   const [sizes, setSizes] = useState({ rowPx: 72, viewPx: 800 });
   const [wanted, focus] = useState<number | null>(null);

@@ -24,6 +24,7 @@ interface Hold {
   /** What the eye holds on to: the end, or a row and how far it has been scrolled past. */
   key: string | null;
   pastPx: number;
+  /** Where it stood last, by us or by the reader. */
   seenPx: number;
 }
 
@@ -48,7 +49,10 @@ export function useWindow(keys: readonly string[], guessPx: number): Window {
     rows.style.paddingBottom = `${(now[keys.length] ?? 0) - (now[to] ?? 0)}px`;
     const wanted = rows.offsetTop + topOf(hold, keys, now, box.clientHeight);
     const end = hold.key === null ? box.scrollHeight : wanted;
-    if (Math.abs(box.scrollTop - end) > 1) box.scrollTop = end;
+    if (Math.abs(box.scrollTop - end) > 1) {
+      box.scrollTop = end;
+      hold.seenPx = box.scrollTop;
+    }
     if (changed) draw(undefined);
   });
 
@@ -65,6 +69,8 @@ export function useWindow(keys: readonly string[], guessPx: number): Window {
     const box = scroller.current;
     if (!box) return;
     const look = () => {
+      // What we have done ourselves says nothing of the reader.
+      if (box.scrollTop === hold.seenPx) return;
       const leftPx = box.scrollHeight - box.scrollTop - box.clientHeight;
       // Whoever scrolls up leaves the end at once, however small the step.
       const isEnd = leftPx <= 1 || (leftPx < slackPx && box.scrollTop >= hold.seenPx);

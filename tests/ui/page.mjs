@@ -1,5 +1,6 @@
 // A fresh browser page on the built UI, and what a person does with it.
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { serve } from "../../src/build/serve.mjs";
@@ -10,10 +11,12 @@ const args =
   "--disable-component-update --disable-sync";
 
 export const artefacts = new URL("../../target/artefacts/", import.meta.url).pathname;
+export const desk = { viewport: { width: 1200, height: 800 } };
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 /** Opens the browser and the server that all stories of a file share. */
 export async function open() {
+  mkdirSync(artefacts, { recursive: true });
   const server = await serve(folder, 0);
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   const browser = await chromium.launch({ executablePath, args: args.split(" ") });
@@ -22,16 +25,24 @@ export async function open() {
     await server.close();
   };
 
-  /** A story in its own profile; a console error, policy violation or foreign request fails it. */
+  /**
+   * A story in its own profile; a console error, policy violation or foreign request fails it. The first page is open;
+   * `another` opens one more tab. The story ends with a picture of its first page.
+   */
   function story(name, options, tell) {
-    test(name, { timeout: 90_000 }, async () => {
+    test(name, { timeout: 120_000 }, async () => {
       const context = await browser.newContext(options);
       const faults = await watch(context, server.url);
       try {
-        const page = await context.newPage();
-        await page.goto(server.url);
-        await page.getByRole("textbox", { name: "Message" }).waitFor();
-        await tell(page);
+        const another = async (address = server.url) => {
+          const page = await context.newPage();
+          await page.goto(address);
+          await page.getByRole("textbox", { name: "Message" }).waitFor();
+          return page;
+        };
+        const page = await another();
+        await tell(page, { another, faults });
+        await page.screenshot({ path: `${artefacts}${name.replace(/\W+/g, "-").slice(0, 60)}.png` });
         assert.deepEqual(faults, []);
       } finally {
         await context.close();
@@ -81,6 +92,41 @@ export async function reload(page) {
   await page.reload();
   await page.locator('[role="log"][aria-busy="false"]').waitFor({ state: "attached" });
   await page.locator('.sessions[aria-busy="false"]').waitFor({ state: "attached" });
+}
+
+/** A session as a document that can be imported: texts of the user and of the assistant in turn. */
+export function documentOf(title, texts) {
+  const at = "2026-01-02T03:04:05.000Z";
+  const history = texts.map((text, n) => ({
+    id: `m${n}`,
+    role: n % 2 ? "assistant" : "user",
+    content: [{ type: "text", text }],
+    at,
+  }));
+  const name = `${title.replace(/\W+/g, "-")}.json`;
+  const state = {
+    format: 1,
+    version: 1,
+    revision: "",
+    session_id: "s",
+    user_id: null,
+    context: history,
+    summary: "",
+    permission_context: { mode: "default", allow_rules: [], ask_rules: [], deny_rules: [], working_directories: [] },
+    plan_mode_context: { plan_active: false, current_plan_file: null },
+    tasks_context: { tasks: [] },
+    tool_context: { activated_groups: [], activated_skills: [] },
+    shutdown_interrupted: false,
+  };
+  return fileOf(name, JSON.stringify({ lockgate: 1, title, history, state }));
+}
+
+export function fileOf(name, text) {
+  return { name, mimeType: "application/json", buffer: Buffer.from(text) };
+}
+
+export async function importFiles(page, files) {
+  await page.locator('nav input[type="file"]').setInputFiles(files);
 }
 
 export async function newSession(page) {
