@@ -11,7 +11,7 @@ import { StartProblem } from "./start-problem.tsx";
 import { problemOf } from "./turn.ts";
 
 const root = document.getElementById("app") ?? document.body;
-let inUse: { readonly agent: Agent; readonly chat: Chat } | null = null;
+let inUse: Chat | null = null;
 
 async function start(choices: Choices, key: Key): Promise<void> {
   const progress = document.querySelector("progress");
@@ -38,23 +38,21 @@ async function start(choices: Choices, key: Key): Promise<void> {
 
 function show(agent: Agent, choices: Choices, key: Key): void {
   const chat = new Chat(agent);
-  // What was typed and not sent goes along.
-  const sessionId = decodeURIComponent(location.hash.replace(/^#\/s\//, ""));
-  const draft = inUse?.chat.conversation(sessionId).draft;
-  if (draft) chat.write(sessionId, draft);
   // The page that came as HTML has done its work.
   if (!inUse) root.replaceChildren();
-  inUse = { agent, chat };
-  render(<App {...{ agent, chat, choices }} apiKey={key} onApply={apply} />, root);
+  else chat.takeOver(inUse);
+  inUse = chat;
+  render(<App {...{ chat, choices }} apiKey={key} onApply={apply} />, root);
 }
 
 /** What runs goes on to its end with the agent it began with; what is said next is the new one's. */
 async function apply(choices: Choices, key: Key): Promise<boolean> {
-  const last = inUse?.agent;
+  const last = inUse;
   const agent = await openAgent(choices, key);
   const isKept = keep(choices, key);
   show(agent, choices, key);
-  void last?.drain().then(() => last.close());
+  last?.close();
+  void last?.agent.drain().then(() => last.agent.close());
   return isKept;
 }
 

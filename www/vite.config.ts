@@ -4,6 +4,7 @@ import { defineConfig } from "vite";
 import type { HtmlTagDescriptor, Plugin } from "vite";
 import { policyInPage } from "../src/build/policy.mjs";
 import { look } from "./text/look.ts";
+import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -14,7 +15,8 @@ const words: Plugin = {
     order: "pre",
     handler: (html) =>
       html.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => {
-        const text = Object.entries(look.shell).find(([key]) => key === name)?.[1];
+        const texts = { ...look.shell, user: talk.user };
+        const text = Object.entries(texts).find(([key]) => key === name)?.[1];
         if (text === undefined) throw new Error(`${whole} is not among the texts of the shell`);
         return text;
       }),
@@ -57,5 +59,11 @@ export default defineConfig({
     // The wasm must stay a file that streams.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      // The package apart from the page: each has its own size, and changes at its own time.
+      output: {
+        advancedChunks: { groups: [{ name: "lockgate", test: (id) => id.startsWith(here("../dist/")) }] },
+      },
+    },
   },
 });

@@ -18,14 +18,13 @@ async function barriers(page) {
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`));
 }
 
-const inside = (page) => page.getByRole("region", { name: "Inside this session" });
+const inside = (page) => page.getByRole("complementary", { name: "Inside this session" });
 const tab = async (page, name) => {
   if ((await inside(page).count()) === 0) await page.getByRole("button", { name: "Inside this session" }).click();
   await inside(page).getByRole("tab", { name }).click();
   await inside(page).getByText("Reading", { exact: true }).waitFor({ state: "detached" });
 };
-const openSettings = async (page, isPhone) => {
-  if (isPhone) await page.getByRole("button", { name: "Show sessions" }).click();
+const openSettings = async (page) => {
   await page.getByRole("button", { name: "Settings" }).click();
   await page.locator(".report strong").waitFor();
 };
@@ -63,9 +62,9 @@ const screens = {
     await inside(page).getByRole("textbox", { name: "Text of notes/a.md" }).waitFor();
   },
   "the memory": (page) => tab(page, "Memory"),
-  "the settings": (page, isPhone) => openSettings(page, isPhone),
-  "the settings of a provider with a kept key and a finding": async (page, isPhone) => {
-    await openSettings(page, isPhone);
+  "the settings": openSettings,
+  "the settings of a provider with a kept key and a finding": async (page) => {
+    await openSettings(page);
     await page.getByRole("combobox", { name: "Provider" }).selectOption("openai");
     await page.getByLabel("API key").fill("sk-x");
     await page.getByRole("checkbox", { name: "Keep the key" }).check();
@@ -88,7 +87,7 @@ const looks = {
 for (const [look, options] of Object.entries(looks)) {
   for (const [name, visit] of Object.entries(screens)) {
     story(`${look} ${name} has no barriers`, { ...options, reducedMotion: "reduce" }, async (page) => {
-      await visit(page, look === "on a phone");
+      await visit(page);
       assert.deepEqual(await barriers(page), []);
     });
   }

@@ -1,12 +1,12 @@
 // What a person can rely on in the web UI, told in a real browser.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { after } from "node:test";
 import { contrasts } from "./contrast.mjs";
 import {
   answer,
   artefacts,
   deleteByMouse,
+  desk,
   heard,
   listed,
   newSession,
@@ -19,9 +19,6 @@ import {
 
 const { story, close } = await open();
 after(close);
-mkdirSync(artefacts, { recursive: true });
-
-const desk = { viewport: { width: 1200, height: 800 } };
 
 story("an answer appears piece by piece and is still there after a reload", desk, async (page) => {
   await page.evaluate(() => {

@@ -32,6 +32,7 @@ const linkTo = (href) => `a href=${href} target=_blank rel=noopener noreferrer`;
 
 test("raw HTML is shown as the text it is", () => {
   assert.deepEqual(shown(nodesOf("<img src=x onerror=alert(1)>")), [
+    "p",
     '"<img src=x onerror=alert(1)>"',
   ]);
   assert.ok(!shown(nodesOf("a <script>alert(1)</script> b")).includes("script"));

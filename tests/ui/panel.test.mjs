@@ -1,6 +1,5 @@
 // Beside the conversation: what the next request holds, the state behind it, the files and the notes.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { after } from "node:test";
 import {
   answer,
@@ -16,12 +15,11 @@ import {
 
 const { story, close, url } = await open();
 after(close);
-mkdirSync(artefacts, { recursive: true });
 
 const desk = { viewport: { width: 1300, height: 850 } };
 const settings = (choices) => ({ storageState: storageOf(url, { "lockgate.settings": choices }) });
 
-const panel = (page) => page.getByRole("region", { name: "Inside this session" });
+const panel = (page) => page.getByRole("complementary", { name: "Inside this session" });
 const openPanel = async (page, tab = "Context") => {
   await page.getByRole("button", { name: "Inside this session" }).click();
   await panel(page).getByRole("tab", { name: tab }).click();
@@ -270,15 +268,15 @@ story("the keyboard alone opens the panel, walks through it and closes it", desk
   await page.keyboard.type("e");
   await page.waitForFunction(() => document.activeElement?.value === "explore");
   await page.locator("#tab-state").focus();
-  await press("ArrowRight", "ArrowRight", "ArrowRight");
-  assert.equal(await focused(), "Context");
+  await press("ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight");
+  assert.equal(await focused(), "Context", "round the corner");
   await press("Escape");
   await panel(page).waitFor({ state: "detached" });
   const label = await page.evaluate(() => document.activeElement?.getAttribute("aria-label"));
   assert.equal(label, "Inside this session", "the focus is back where the panel was opened");
 });
 
-story("on a phone the panel fills the screen, and nothing is wider than it", phone, async (page) => {
+story("on a phone the panel is over the conversation, and nothing is wider than the screen", phone, async (page) => {
   await sayAndHear(page, `a report about ${"w".repeat(200)}`);
   for (const tab of ["Context", "State", "Files", "Memory"]) {
     if (tab === "Context") await openPanel(page);
@@ -294,7 +292,7 @@ story("on a phone the panel fills the screen, and nothing is wider than it", pho
     await shoot(page, `phone-${tab.toLowerCase()}`);
   }
   const { width } = await panel(page).boundingBox();
-  assert.equal(width, phone.viewport.width);
-  await page.getByRole("button", { name: "Inside this session" }).click();
+  assert.ok(width > 0.9 * phone.viewport.width && width <= phone.viewport.width, `${width}`);
+  await page.getByRole("button", { name: "Close" }).click({ position: { x: 5, y: 400 } });
   await panel(page).waitFor({ state: "detached" });
 });

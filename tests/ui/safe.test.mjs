@@ -1,6 +1,5 @@
 // What is not ours to trust: answers, names of tools, titles and files neither run nor load anything.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import http from "node:http";
 import { after, test } from "node:test";
 import { openProvider, speak } from "../npm/provider.mjs";
@@ -32,7 +31,6 @@ after(async () => {
   sink.closeAllConnections();
   sink.close();
 });
-mkdirSync(artefacts, { recursive: true });
 
 const desk = { viewport: { width: 1300, height: 850 } };
 const loopback = {
@@ -56,7 +54,7 @@ story(
     for (const link of await answer(page).locator("a").all()) await link.dispatchEvent("pointerenter");
 
     await page.getByRole("button", { name: "Inside this session" }).click();
-    const panel = page.getByRole("region", { name: "Inside this session" });
+    const panel = page.getByRole("complementary", { name: "Inside this session" });
     await panel.locator(".part").nth(4).waitFor();
     for (const part of await panel.locator(".part summary").all()) await part.click();
     await page.screenshot({ path: `${artefacts}safe-context.png` });
@@ -241,7 +239,7 @@ story("X-20: characters that hide or turn the line are shown by number, in code 
   const code = await answer(page).locator("code", { hasText: "with" }).innerText();
   assert.equal(code, "code U+2066withU+2069 U+E0041tags");
   await page.getByRole("button", { name: "Inside this session" }).click();
-  const panel = page.getByRole("region", { name: "Inside this session" });
+  const panel = page.getByRole("complementary", { name: "Inside this session" });
   await panel.getByText("U+202E").first().waitFor();
   await panel.getByText("👩‍🚀").first().waitFor();
   await page.screenshot({ path: `${artefacts}safe-hidden.png` });

@@ -1,6 +1,5 @@
 // The settings: which model, whether it answers and if not why, where sessions and keys are kept.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import http from "node:http";
 import { after } from "node:test";
 import { openProvider, speak } from "../npm/provider.mjs";
@@ -38,7 +37,6 @@ after(async () => {
   closedToPages.closeAllConnections();
   closedToPages.close();
 });
-mkdirSync(artefacts, { recursive: true });
 
 const network = {
   allowed: [provider.url, gone.url, corsUrl],
@@ -248,7 +246,6 @@ story("the keyboard alone opens the settings, changes one and closes them", desk
 });
 
 story("on a phone the settings fit the screen", { ...phone, ...network }, async (page) => {
-  await page.getByRole("button", { name: "Show sessions" }).click();
   await openSettings(page);
   await choose(page, { preset: "dashscope" });
   const wide = await page.evaluate(() =>

@@ -1,18 +1,16 @@
 // How the page starts: before the wasm is there, while it comes, and when it does not.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import http from "node:http";
 import { after, test } from "node:test";
 import { answer, artefacts, heard, open, phone, say, sayAndHear, storageOf } from "./page.mjs";
 
 const { story, close, browser, url } = await open();
 after(close);
-mkdirSync(artefacts, { recursive: true });
 
 const desk = { viewport: { width: 1200, height: 800 } };
 const boxes = (page) =>
   page.evaluate(() =>
-    [".side h1", ".side .plain", ".bar", ".composer .box"].map((name) => {
+    [".side h1", ".user", ".side .plain", ".search input", ".bar", ".composer .box"].map((name) => {
       const { x, y, width, height } = document.querySelector(name).getBoundingClientRect();
       return [name, x, y, width, height].join(" ");
     }),
@@ -168,7 +166,6 @@ story(
     await field.press("Enter");
     await answer(page).getByText("a thought that matters").waitFor();
     await heard(page);
-    assert.equal(await page.getByRole("alert").count(), 0);
   },
 );
 
@@ -180,7 +177,8 @@ story(
     before: (context) =>
       context.addInitScript(() => {
         const estimate = async () => ({ usage: 950_000, quota: 1_000_000 });
-        Object.defineProperty(StorageManager.prototype, "estimate", { value: estimate });
+        // A page that is not secure, such as the empty one before, has none.
+        if (globalThis.StorageManager) Object.defineProperty(StorageManager.prototype, "estimate", { value: estimate });
       }),
   },
   async (page) => {

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import type { ContextReport } from "lockgate";
 import { ProblemBox } from "../problem-box.tsx";
-import { look } from "../text/look.ts";
+import { inside } from "../text/inside.ts";
 import { Outcome } from "./outcome.tsx";
 import type { ViewProps } from "./panel.tsx";
 import { PartRow } from "./part-row.tsx";
 import type { Part } from "./part-row.tsx";
 import { useDeed, useReading } from "./reading.ts";
 
-const words = look.context;
+const words = inside.context;
 const kinds = ["system", "tools", "summary", "message", "reminder"] as const;
 /** So many pieces are drawn at first: the newest. */
 const shownAtFirst = 100;
@@ -68,7 +68,7 @@ export function Unread(props: {
   readonly onRetry: () => void;
 }) {
   if (props.problem) return <ProblemBox problem={props.problem} onRetry={props.onRetry} />;
-  return <p class="quiet">{look.common.reading}</p>;
+  return <p class="quiet">{inside.common.reading}</p>;
 }
 
 function WindowBar({ report }: { readonly report: ContextReport }) {
@@ -93,12 +93,12 @@ function WindowBar({ report }: { readonly report: ContextReport }) {
         {sums.map(({ kind, sum }) => (
           <li key={kind}>
             <span class={`swatch part-${kind}`} /> {words.kinds[kind]}{" "}
-            <b>{look.common.count(sum)}</b>
+            <b>{inside.common.count(sum)}</b>
           </li>
         ))}
         {free > 0 && (
           <li>
-            <span class="swatch part-free" /> {words.free} <b>{look.common.count(free)}</b>
+            <span class="swatch part-free" /> {words.free} <b>{inside.common.count(free)}</b>
           </li>
         )}
       </ul>

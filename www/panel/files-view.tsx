@@ -3,15 +3,15 @@ import { useState } from "preact/hooks";
 import { LockgateError } from "lockgate";
 import type { Agent } from "lockgate";
 import { ProblemBox } from "../problem-box.tsx";
-import { look } from "../text/look.ts";
-import { Visible } from "../visible.tsx";
+import { inside } from "../text/inside.ts";
+import { Visible } from "../hidden-chars.tsx";
 import { Unread } from "./context-view.tsx";
 import { Outcome } from "./outcome.tsx";
 import type { ViewProps } from "./panel.tsx";
 import { useDeed, useReading } from "./reading.ts";
 import type { Deed } from "./reading.ts";
 
-const words = look.files;
+const words = inside.files;
 
 export function FilesView(props: ViewProps) {
   return <Shelf {...props} isShown={() => true} empty={words.empty} label={words.list} />;
@@ -22,8 +22,8 @@ export function NotesView(props: ViewProps) {
   const isNote = (path: string) => path === "MEMORY.md" || path.startsWith("memory/");
   return (
     <>
-      <p class="quiet">{look.memory.about}</p>
-      <Shelf {...props} isShown={isNote} empty={look.memory.empty} label={look.memory.list} only="MEMORY.md" />
+      <p class="quiet">{inside.memory.about}</p>
+      <Shelf {...props} isShown={isNote} empty={inside.memory.empty} label={inside.memory.list} only="MEMORY.md" />
     </>
   );
 }
@@ -74,7 +74,7 @@ function Shelf({ agent, slot, version, isShown, empty, label, only }: ShelfProps
       {only === undefined && <NewFile onMake={make} />}
       {only !== undefined && !paths.includes(only) && (
         <button type="button" class="plain" onClick={() => make(only)}>
-          {look.memory.make}
+          {inside.memory.make}
         </button>
       )}
     </>
@@ -118,11 +118,11 @@ function Editor({ agent, slot, version, path, deed, onGone }: EditorProps) {
       />
       <div class="row">
         <button type="button" class="plain" disabled={!hasChanged || deed.isBusy} onClick={save}>
-          {look.common.save}
+          {inside.common.save}
         </button>
         {hasChanged && (
           <button type="button" class="plain" onClick={() => setTyped(null)}>
-            {look.common.cancel}
+            {inside.common.cancel}
           </button>
         )}
         {/* The second click deletes: what is gone from here is gone. */}

@@ -1,7 +1,6 @@
 // The panel and the settings, loaded when they are first opened: the page is there before them.
 import { useEffect, useReducer, useState } from "preact/hooks";
 import type { ComponentType } from "preact";
-import type { Agent, Slot } from "lockgate";
 import { ProblemBox } from "../problem-box.tsx";
 import { look } from "../text/look.ts";
 import { problemOf } from "../turn.ts";
@@ -9,19 +8,6 @@ import type { Problem } from "../turn.ts";
 
 export const LazyPanel = lazy(async () => (await import("./panel.tsx")).Panel);
 export const LazySettings = lazy(async () => (await import("../settings/settings.tsx")).Settings);
-
-/** Counts what happens to a session, here and in other tabs: another number, another state. */
-export function useVersion(agent: Agent, slot: Slot): number {
-  const [version, count] = useReducer((n: number) => n + 1, 0);
-  const { sessionId, userId = null } = slot;
-  useEffect(() => {
-    const telling = new Set(["session-changed", "session-deleted", "saved", "accepted", "call-end"]);
-    return agent.subscribe({ sessionId, userId }, ({ type }) => {
-      if (telling.has(type)) count(undefined);
-    });
-  }, [agent, sessionId, userId]);
-  return version;
-}
 
 /** A component whose code comes when it is first drawn. */
 function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
@@ -42,7 +28,7 @@ function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): 
     if (loaded) return <LoadedAs component={loaded} props={props} />;
     if (!problem) return null;
     const retry = () => location.reload();
-    return <ProblemBox title={look.common.loadFailed} problem={problem} onRetry={retry} />;
+    return <ProblemBox title={look.loadFailed} problem={problem} onRetry={retry} />;
   };
 }
 

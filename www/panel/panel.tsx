@@ -1,4 +1,5 @@
 // Inside a session: what the next request holds, the state behind it, the files and the notes.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent, Slot } from "lockgate";
 import { look } from "../text/look.ts";
@@ -9,7 +10,7 @@ import "./fields.css";
 import "./panel.css";
 import "./files.css";
 
-const tabs = ["context", "state", "files", "memory"] as const;
+const tabs = ["work", "context", "state", "files", "memory"] as const;
 type Tab = (typeof tabs)[number];
 const views = { context: ContextView, state: StateView, files: FilesView, memory: NotesView };
 
@@ -20,10 +21,20 @@ export interface ViewProps {
   readonly version: number;
 }
 
-export function Panel({ agent, slot, version }: ViewProps) {
-  const [open, setOpen] = useState<Tab>("context");
+export interface PanelProps extends ViewProps {
+  /** The first tab: what the agent is about. */
+  readonly work: ComponentChildren;
+  readonly isAtWork: boolean;
+  /** Somebody has asked for the panel, and goes on in it. */
+  readonly takesFocus: boolean;
+}
+
+export function Panel({ agent, slot, version, work, isAtWork, takesFocus }: PanelProps) {
+  const [open, setOpen] = useState<Tab>(isAtWork ? "work" : "context");
   const list = useRef<HTMLDivElement>(null);
-  useEffect(() => list.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus(), []);
+  useEffect(() => {
+    if (takesFocus) list.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+  }, []);
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: tabs.length - 1 }[event.key];
     if (step === undefined) return;
@@ -32,9 +43,9 @@ export function Panel({ agent, slot, version }: ViewProps) {
     setOpen(next);
     list.current?.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
   };
-  const View = views[open];
+  const View = open === "work" ? null : views[open];
   return (
-    <section class="inspector" aria-label={look.panel.label}>
+    <div class="inspector">
       <div class="tabs" role="tablist" aria-label={look.panel.label} ref={list} onKeyDown={move}>
         {tabs.map((tab) => (
           <button
@@ -53,8 +64,12 @@ export function Panel({ agent, slot, version }: ViewProps) {
       </div>
       <div class="view" id="panel-view" role="tabpanel" aria-labelledby={`tab-${open}`} tabIndex={0}>
         {/* Another session is another view: nothing that was opened or typed goes along. */}
-        <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
+        {View ? (
+          <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
+        ) : (
+          work
+        )}
       </div>
-    </section>
+    </div>
   );
 }

@@ -2,14 +2,14 @@
 import { useState } from "preact/hooks";
 import { textOf } from "lockgate";
 import type { Agent, ContextReport, Msg, Slot } from "lockgate";
-import { look } from "../text/look.ts";
-import { Visible } from "../visible.tsx";
+import { inside } from "../text/inside.ts";
+import { Visible } from "../hidden-chars.tsx";
 import { Outcome } from "./outcome.tsx";
 import { useDeed } from "./reading.ts";
 
 export type Part = ContextReport["parts"][number];
 
-const words = look.context;
+const words = inside.context;
 
 interface PartProps {
   readonly part: Part;
@@ -27,7 +27,7 @@ export function PartRow({ part, agent, slot }: PartProps) {
           <span class="first">
             <Visible text={lineOf(part)} />
           </span>
-          <b>{look.common.count(part.tokens)}</b>
+          <b>{inside.common.count(part.tokens)}</b>
         </summary>
         {/* What is folded is not drawn: a long context is mostly folded. */}
         {isOpen && (

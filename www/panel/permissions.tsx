@@ -2,12 +2,12 @@
 import { useRef } from "preact/hooks";
 import type { PermissionContext, PermissionMode, Rule } from "lockgate";
 import { Bin } from "../icons.tsx";
-import { look } from "../text/look.ts";
-import { Visible } from "../visible.tsx";
+import { inside } from "../text/inside.ts";
+import { Visible } from "../hidden-chars.tsx";
 import type { ViewProps } from "./panel.tsx";
 import type { Deed } from "./reading.ts";
 
-const words = look.state;
+const words = inside.state;
 const lists = { allow: "allow_rules", ask: "ask_rules", deny: "deny_rules" } as const;
 
 interface PermissionsProps extends Pick<ViewProps, "agent" | "slot"> {

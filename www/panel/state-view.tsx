@@ -2,8 +2,8 @@
 import type { AgentState } from "lockgate";
 import { skills as ownSkills, toolGroups } from "../equipment.ts";
 import { ProblemBox } from "../problem-box.tsx";
-import { look } from "../text/look.ts";
-import { Visible } from "../visible.tsx";
+import { inside } from "../text/inside.ts";
+import { Visible } from "../hidden-chars.tsx";
 import { Unread } from "./context-view.tsx";
 import { Outcome } from "./outcome.tsx";
 import type { ViewProps } from "./panel.tsx";
@@ -11,7 +11,7 @@ import { Permissions } from "./permissions.tsx";
 import { useDeed, useReading } from "./reading.ts";
 import { entriesOf, Tree } from "./tree.tsx";
 
-const words = look.state;
+const words = inside.state;
 
 export function StateView({ agent, slot, version }: ViewProps) {
   const { sessionId, userId = null } = slot;
@@ -28,7 +28,7 @@ export function StateView({ agent, slot, version }: ViewProps) {
   };
   if (!reading.value) return <Unread problem={reading.problem} onRetry={reading.again} />;
   const { state, skills } = reading.value;
-  const { tool_context: tools, plan_mode_context: plan, tasks_context } = state;
+  const { tool_context: tools, plan_mode_context: plan } = state;
 
   /** Changes the state as it is now: what is on the page may be a moment old. */
   const change = (next: (now: AgentState) => AgentState) =>
@@ -79,19 +79,6 @@ export function StateView({ agent, slot, version }: ViewProps) {
           />
         ))}
       </section>
-      {tasks_context.tasks.length > 0 && (
-        <section>
-          <h3>{words.tasks}</h3>
-          <ul class="tasks">
-            {tasks_context.tasks.map((task) => (
-              <li key={task.id} data-state={task.state}>
-                <Visible text={task.subject} />{" "}
-                <span class="quiet">{words.taskStates[task.state]}</span>
-              </li>
-            ))}
-          </ul>
-        </section>
-      )}
       <section>
         <h3>{words.all}</h3>
         <ul class="tree">

@@ -1,7 +1,7 @@
 // A value as a tree that folds: what is folded is not drawn.
 import { useState } from "preact/hooks";
-import { look } from "../text/look.ts";
-import { Visible } from "../visible.tsx";
+import { inside } from "../text/inside.ts";
+import { Visible } from "../hidden-chars.tsx";
 
 export function Tree({ name, value }: { readonly name: string; readonly value: unknown }) {
   const entries = entriesOf(value);
@@ -26,14 +26,14 @@ function Branch({ name, entries }: { readonly name: string; readonly entries: En
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>
           <span class="name">{name}</span>{" "}
-          <span class="quiet">{look.state.items(entries.length)}</span>
+          <span class="quiet">{inside.state.items(entries.length)}</span>
         </summary>
         {isOpen && (
           <ul class="tree">
             {nHidden > 0 && (
               <li>
                 <button type="button" class="link" onClick={() => setNShown((n) => n * 4)}>
-                  {look.context.earlier(nHidden)}
+                  {inside.context.earlier(nHidden)}
                 </button>
               </li>
             )}

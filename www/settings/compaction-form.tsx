@@ -1,9 +1,9 @@
 // When older messages become a summary.
-import { look } from "../text/look.ts";
+import { settings } from "../text/settings.ts";
 import type { Choices } from "./choices.ts";
 import { Choice, Group, NumberField } from "./fields.tsx";
 
-const words = look.settings.compaction;
+const words = settings.compaction;
 
 export interface FormProps {
   readonly choices: Choices;

@@ -1,6 +1,6 @@
 // Which model is asked, with which key, and whether it answers.
 import { useRef, useState } from "preact/hooks";
-import { look } from "../text/look.ts";
+import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
 import { noKey, readKey } from "./choices.ts";
 import type { FormProps } from "./compaction-form.tsx";
@@ -9,8 +9,8 @@ import type { Finding } from "./connection.ts";
 import { Group, NumberField } from "./fields.tsx";
 import { presetOf, presets } from "./presets.ts";
 
-const words = look.settings.model;
-const findings = look.settings.findings;
+const words = settings.model;
+const findings = settings.findings;
 
 interface ModelFormProps extends FormProps {
   readonly apiKey: Key;
@@ -188,7 +188,7 @@ function linesOf(finding: Finding, { baseUrl, model, preset }: Choices): readonl
 }
 
 function fixOf(preset: string): string {
-  const { fixes } = look.settings;
+  const { fixes } = settings;
   const own = Object.entries(fixes).find(([name]) => name === preset)?.[1];
   return (own ?? fixes.other)(location.origin);
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent } from "lockgate";
 import { Outcome } from "../panel/outcome.tsx";
 import { useDeed } from "../panel/reading.ts";
-import { look } from "../text/look.ts";
+import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
 import { CompactionForm } from "./compaction-form.tsx";
 import { ModelForm } from "./model-form.tsx";
@@ -20,7 +20,7 @@ export interface SettingsProps {
   readonly onClose: () => void;
 }
 
-const words = look.settings;
+const words = settings;
 
 export function Settings({ agent, choices: given, apiKey, onApply, onClose }: SettingsProps) {
   const dialog = useRef<HTMLDialogElement>(null);

@@ -3,11 +3,11 @@ import { useState } from "preact/hooks";
 import type { Agent } from "lockgate";
 import { Unread } from "../panel/context-view.tsx";
 import { useReading } from "../panel/reading.ts";
-import { look } from "../text/look.ts";
+import { settings } from "../text/settings.ts";
 import type { FormProps } from "./compaction-form.tsx";
 import { Choice, Group } from "./fields.tsx";
 
-const words = look.settings.storage;
+const words = settings.storage;
 
 export function StorageForm({ agent, choices, change }: FormProps & { readonly agent: Agent }) {
   return (
