@@ -25,7 +25,7 @@ const openPanel = async (page, tab = "Context") => {
   await panel(page).getByRole("tab", { name: tab }).click();
 };
 const shoot = (page, name) => page.screenshot({ path: `${artefacts}panel-${name}.png` });
-const stateOf = (page, name) => page.getByRole("region", { name: `Tool ${name}` }).last().locator(".state");
+const stateOf = (page, name) => page.getByRole("group", { name: `Tool ${name}` }).last().locator(".state");
 const numberIn = (text) => Number(text.replace(/[^\d]/g, ""));
 
 story("the window is shown by part, and its pieces add up to what is said", desk, async (page) => {
@@ -146,10 +146,10 @@ story("groups of tools, skills and plan mode are switched by hand", desk, async 
     await panel(page).getByRole("switch", { name, checked: false }).waitFor();
   };
   await sayAndHear(page, "use device");
-  assert.equal(await page.getByRole("region", { name: "Tool device" }).count(), 0, "it has no such tool");
+  assert.equal(await page.getByRole("group", { name: "Tool device" }).count(), 0, "it has no such tool");
   await on("device What this device is");
   await sayAndHear(page, "use device");
-  assert.match(await page.getByRole("region", { name: "Tool device" }).innerText(), /Chrome/);
+  assert.match(await page.getByRole("group", { name: "Tool device" }).innerText(), /Chrome/);
   await off("device What this device is");
   await on("letter-writing");
   await panel(page).getByRole("tab", { name: "Context" }).click();

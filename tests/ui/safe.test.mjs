@@ -231,7 +231,7 @@ test("X-04: the policy is what it is meant to be, and nobody may frame the page"
 story("X-20: characters that hide or turn the line are shown by number, in code and in tool calls", desk, async (page) => {
   const tricky = 'use read_file {"path": "a\u202etxt.exe\u200b"}';
   await sayAndHear(page, tricky);
-  const tool = page.getByRole("region", { name: "Tool read_file" });
+  const tool = page.getByRole("group", { name: "Tool read_file" });
   assert.match(await tool.innerText(), /aU\+202Etxt\.exeU\+200B/);
   await page.getByRole("textbox", { name: "Message" }).fill("`code \u2066with\u2069 \u{e0041}tags` 👩‍🚀");
   await page.keyboard.press("Enter");
