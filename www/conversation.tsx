@@ -57,7 +57,7 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
       <TurnView
         key={row.key}
         turn={row}
-        nAhead={row.progress === "queued" ? nBefore(turns ?? [], row) : 0}
+        nAhead={row.accepted ? 0 : nBefore(turns ?? [], row)}
         isFirst={at === 0}
         canResend={isLast && talk.canResend}
         isEdited={isLast && isEdited}
