@@ -33,7 +33,7 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
   const rows = useMemo(() => rowsOf(turns ?? [], nCovered, isOpen), [turns, nCovered, isOpen]);
   const keys = useMemo(() => rows.map((row) => (row === bandKey ? bandKey : row.key)), [rows]);
   const view = useWindow(keys, guessPx);
-  const isAtStart = view.from === 0 && (nCovered === 0 || isOpen);
+  const isAtStart = view.from === 0 && (nCovered === null || isOpen);
   useSought(talk, sought, view.show, () => setOpen(true));
   useEffect(() => {
     if (isAtStart && talk.hasOlder && talk.isRead) void talk.older();
@@ -99,15 +99,17 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
 }
 
 /** The band stands where the turns were that it covers; open, they follow it. */
-function rowsOf(turns: readonly Turn[], nCovered: number, isOpen: boolean): readonly (Turn | typeof bandKey)[] {
-  if (nCovered === 0) return turns;
+function rowsOf(turns: readonly Turn[], nCovered: number | null, isOpen: boolean): readonly (Turn | typeof bandKey)[] {
+  if (nCovered === null) return turns;
   return [bandKey, ...turns.slice(isOpen ? 0 : nCovered)];
 }
 
-/** How many turns a summary stands for: those before the one that begins behind it. */
-function covered(turns: readonly Turn[], last: string | undefined): number {
-  if (last === undefined) return 0;
-  return turns.findIndex((turn) => lastId(turn) === last) + 1;
+/** How many turns a summary stands for whole; null where there is none. One that it cuts through stays. */
+function covered(turns: readonly Turn[], last: string | undefined): number | null {
+  const at = last === undefined ? -1 : turns.findIndex(({ ids }) => ids.includes(last));
+  const turn = turns[at];
+  if (!turn) return null;
+  return lastId(turn) === last ? at + 1 : at;
 }
 
 function nBefore(turns: readonly Turn[], turn: Turn): number {
