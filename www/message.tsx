@@ -186,7 +186,7 @@ function noteOf(turn: Turn, nAhead: number): string {
   }
 }
 
-function Actions({ turn, canResend, fork, deeds, isEdited }: TurnProps) {
+function Actions({ turn, canResend, fork, asks, deeds, isEdited }: TurnProps) {
   return (
     <footer class="actions">
       {fork && <Ways fork={fork} onSwitch={deeds.switchBranch} />}
@@ -200,9 +200,11 @@ function Actions({ turn, canResend, fork, deeds, isEdited }: TurnProps) {
           </button>
         </>
       )}
-      <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
-        {talk.forkHere}
-      </button>
+      {asks.length === 0 && (
+        <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
+          {talk.forkHere}
+        </button>
+      )}
     </footer>
   );
 }
