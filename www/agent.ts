@@ -1,119 +1,78 @@
-// The demo agent: an offline model, sessions in IndexedDB, and tools that do what they say.
-import { createAgent, demoModel, indexedDbStore, tool } from "lockgate";
-import type { Agent } from "lockgate";
+// The agent of this page, made from what was chosen in the settings, with everything on.
+import {
+  anthropic,
+  createAgent,
+  demoModel,
+  gemini,
+  indexedDbStore,
+  localStorageStore,
+  memoryStore,
+  openai,
+} from "lockgate";
+import type { Agent, CompactionConfig, Model, Store } from "lockgate";
+import { noter } from "./by-rules.ts";
+import { skills, subagents, toolGroups, toolsFor } from "./equipment.ts";
+import type { Choices, Key, StoreName } from "./settings/choices.ts";
 
-export function openAgent(): Promise<Agent> {
-  return createAgent({
+/** Bad choices reject with OPTIONS; nothing is read or written before the first call. */
+export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
+  const model = modelOf(choices, key);
+  const agent: Agent = await createAgent({
     name: "lockgate",
     systemPrompt: "You are a brief and friendly assistant.",
-    model: demoModel({ delayMs: 15 }),
-    store: indexedDbStore("lockgate"),
+    model,
+    store: storeOf(choices.store),
+    tools: toolsFor(() => agent.files),
+    toolGroups,
+    skills,
+    subagents,
     workspace: true,
     taskList: true,
     planMode: true,
-    compaction: true,
+    metaTool: true,
+    memory: choices.provider === "demo" ? { model: noter } : true,
+    compaction: compactionOf(choices),
+    // Small enough that a page can show what happens.
     toolResultEviction: { maxChars: 6_000, previewChars: 600 },
-    tools: [clock, add, alwaysFails, sendLetter, report, picture, countDown],
   });
+  return agent;
 }
 
-const clock = tool({
-  name: "clock",
-  description: "The time now, on this device.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: () => {
-    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-    return { now: new Date().toISOString(), local: new Date().toLocaleString("en"), timeZone };
-  },
-});
-
-const add = tool<{ readonly a: number; readonly b: number }>({
-  name: "add",
-  description: "The sum of two numbers.",
-  inputSchema: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-  },
-  readOnly: true,
-  execute: ({ a, b }) => a + b,
-});
-
-const alwaysFails = tool({
-  name: "always_fails",
-  description: "Throws whenever it is called, to show what a failing tool looks like.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: () => {
-    throw new Error("this tool always fails, on purpose");
-  },
-});
-
-const sendLetter = tool<{ readonly text: string }>({
-  name: "send_letter",
-  description: "Puts a letter on this page's own pile. A person approves it first.",
-  inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
-  needsApproval: true,
-  execute: ({ text }) => `the letter is on the pile: ${text}`,
-});
-
-const report = tool({
-  name: "report",
-  description: "A log of one day at a lock: far too long for a model to read whole.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: () => Array.from({ length: 288 }, (_, n) => line(n)).join("\n"),
-});
-
-function line(n: number): string {
-  const time = `${String(Math.floor(n / 12)).padStart(2, "0")}:${String((n % 12) * 5).padStart(2, "0")}`;
-  return `${time}  boat ${n + 1} of 288 passed ${n % 2 ? "down" : "up"}, the water stood at ${(3 + Math.sin(n / 9)).toFixed(2)} m`;
+export function modelOf(choices: Choices, key: Key): Model {
+  const { provider, baseUrl, model, contextWindow } = choices;
+  if (provider === "demo") return demoModel({ delayMs: 15 });
+  const options = {
+    model,
+    ...(baseUrl && { baseUrl }),
+    ...(contextWindow && { contextWindow }),
+    // A function: the key stays in this closure and is asked for when it is needed.
+    ...(key.value && { apiKey: () => key.value }),
+  };
+  return { openai, anthropic, gemini }[provider](options);
 }
 
-const picture = tool({
-  name: "picture",
-  description: "Draws a lock from above.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: async () => ({
-    type: "image",
-    name: "a lock from above",
-    source: { type: "base64", mediaType: "image/png", data: await drawing() },
-  }),
-});
+/** One of each a page: an agent that takes over from another finds what that one has stored, also in memory. */
+const opened = new Map<StoreName, Store>();
 
-async function drawing(): Promise<string> {
-  const canvas = new OffscreenCanvas(480, 200);
-  const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser cannot draw");
-  pen.fillStyle = "#dbe8e2";
-  pen.fillRect(0, 0, 480, 200);
-  pen.fillStyle = "#0b5f66";
-  pen.fillRect(0, 60, 480, 80);
-  pen.strokeStyle = "#f4eee2";
-  pen.lineWidth = 8;
-  for (const x of [150, 330]) {
-    pen.beginPath();
-    pen.moveTo(x, 60);
-    pen.lineTo(x + 30, 100);
-    pen.lineTo(x, 140);
-    pen.stroke();
-  }
-  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
-  return btoa(String.fromCharCode(...bytes));
+function storeOf(name: StoreName): Store {
+  const store = opened.get(name) ?? make[name]();
+  opened.set(name, store);
+  return store;
 }
 
-const countDown = tool<{ readonly from: number }>({
-  name: "count_down",
-  description: "Counts down, and shows every step.",
-  inputSchema: { type: "object", properties: { from: { type: "integer" } }, required: ["from"] },
-  readOnly: true,
-  execute: async ({ from }, { emit, signal }) => {
-    for (let n = Math.min(from, 20); n > 0 && !signal.aborted; n -= 1) {
-      emit(`${n}\n`);
-      await new Promise((resolve) => setTimeout(resolve, 250));
-    }
-    return "the gate is open";
-  },
-});
+const make: Readonly<Record<StoreName, () => Store>> = {
+  indexeddb: () => indexedDbStore("lockgate"),
+  localstorage: () => localStorageStore("lockgate"),
+  memory: () => memoryStore(),
+};
+
+function compactionOf({ compaction }: Choices): boolean | CompactionConfig {
+  const { when, triggerMessages, triggerTokens, keepMessages } = compaction;
+  if (when === "never") return false;
+  return {
+    keepMessages,
+    // Only when a request is refused as too large: no number of messages or tokens is too many by itself.
+    triggerMessages: when === "trigger" ? triggerMessages : 0,
+    ...(when === "overflow" ? { triggerTokens: 0 } : triggerTokens !== null && { triggerTokens }),
+  };
+}

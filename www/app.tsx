@@ -8,15 +8,22 @@ import { ConversationView } from "./conversation.tsx";
 import { Drawer } from "./drawer.tsx";
 import { imagesOf } from "./files.ts";
 import type { Deeds } from "./message.tsx";
+import { LazyPanel, LazySettings } from "./panel/lazy.tsx";
 import { RenameDialog } from "./rename-dialog.tsx";
 import { addressOf, goTo, usePlace } from "./route.ts";
 import { useSessionDeeds } from "./session-deeds.ts";
 import { rowsOf } from "./session-list.tsx";
+import type { SettingsProps } from "./settings/settings.tsx";
 import { Side } from "./side.tsx";
+import { look } from "./text/look.ts";
 import { talk as words } from "./text/talk.ts";
 import { Toasts } from "./toasts.tsx";
 
-export function App({ chat }: { readonly chat: Chat }) {
+export interface AppProps extends Omit<SettingsProps, "agent" | "onClose"> {
+  readonly chat: Chat;
+}
+
+export function App({ chat, ...settings }: AppProps) {
   useChat(chat);
   const { userId, sessionId, messageId } = usePlace();
   const slot = useMemo(() => ({ userId, sessionId }), [userId, sessionId]);
@@ -26,13 +33,16 @@ export function App({ chat }: { readonly chat: Chat }) {
   const searchField = useRef<HTMLInputElement>(null);
   const [drawerOpen, setDrawerOpen] = useState(false);
   const [sideWanted, setSideOpen] = useState<boolean | null>(null);
+  const [settingsOpen, setSettingsOpen] = useState(false);
+  const sideButton = useRef<HTMLButtonElement>(null);
   const [editedId, setEditedId] = useState("");
   const rows = rowsOf(sessions.infos, sessionId);
   const row = rows.find((one) => one.sessionId === sessionId);
   const title = row?.title ?? "";
   const { tasks, planText } = talk.insight;
   // Until somebody says otherwise, the side is there where there is room and something to see.
-  const isUseful = (tasks.length > 0 || planText !== "") && matchMedia("(min-width: 1100px)").matches;
+  const isAtWork = tasks.length > 0 || planText !== "";
+  const isUseful = isAtWork && matchMedia("(min-width: 1100px)").matches;
   const sideOpen = sideWanted ?? isUseful;
 
   const show = (id: string, message = "") => {
@@ -65,8 +75,14 @@ export function App({ chat }: { readonly chat: Chat }) {
     if (imported) show(imported);
     chat.redraw();
   };
+  const closeSide = () => {
+    setSideOpen(false);
+    sideButton.current?.focus();
+  };
+  const turnSide = () => (sideOpen ? closeSide() : setSideOpen(true));
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
+    else if (document.activeElement?.closest(".panel")) closeSide();
     else if (talk.isRunning) talk.stop();
     else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();
   };
@@ -78,7 +94,7 @@ export function App({ chat }: { readonly chat: Chat }) {
   useKeys({
     n: showNew,
     "/": () => searchField.current?.focus(),
-    i: () => setSideOpen(!sideOpen),
+    i: turnSide,
     r: () => talk.canResend && talk.resend(),
     e: () => edit(true),
     Escape: escape,
@@ -121,7 +137,9 @@ export function App({ chat }: { readonly chat: Chat }) {
           drawerOpen={drawerOpen}
           sideOpen={sideOpen}
           onDrawer={() => setDrawerOpen(true)}
-          onSide={() => setSideOpen(!sideOpen)}
+          sideButton={sideButton}
+          onSide={turnSide}
+          onSettings={() => setSettingsOpen(true)}
         />
         <ConversationView
           key={`${userId} ${sessionId}`}
@@ -143,14 +161,23 @@ export function App({ chat }: { readonly chat: Chat }) {
         />
       </main>
       {sideOpen && (
-        <aside class="panel" aria-label={words.side}>
-          <Side insight={talk.insight} />
-          {/* The panel (context, state, files, memory) stands here: it is given chat.agent, slot and talk.version. */}
+        <aside class="panel" aria-label={look.panel.label}>
+          <LazyPanel
+            agent={chat.agent}
+            slot={slot}
+            version={talk.version}
+            work={<Side insight={talk.insight} />}
+            isAtWork={isAtWork}
+            takesFocus={sideWanted === true}
+          />
         </aside>
       )}
       <Toasts chat={chat} onUndo={deedsOnRows.undo} />
       {deedsOnRows.renamed && (
         <RenameDialog title={deedsOnRows.renamed.title} onTitle={deedsOnRows.rename} />
+      )}
+      {settingsOpen && (
+        <LazySettings {...settings} agent={chat.agent} onClose={() => setSettingsOpen(false)} />
       )}
       {isDropping && <p class="drop">{words.dropHere}</p>}
     </div>

@@ -1,7 +1,9 @@
 // The line above the conversation: which session it is, and what can be done with it.
-import { Dots, Menu, Tasks } from "./icons.tsx";
+import type { RefObject } from "preact";
+import { Dots, Gear, Inside, Menu } from "./icons.tsx";
 import { MenuButton } from "./menu.tsx";
 import type { MenuItem } from "./menu.tsx";
+import { look } from "./text/look.ts";
 import { talk } from "./text/talk.ts";
 
 export interface BarProps {
@@ -10,10 +12,13 @@ export interface BarProps {
   readonly drawerOpen: boolean;
   readonly sideOpen: boolean;
   readonly onDrawer: () => void;
+  readonly sideButton: RefObject<HTMLButtonElement | null>;
   readonly onSide: () => void;
+  readonly onSettings: () => void;
 }
 
-export function Bar({ title, items, drawerOpen, sideOpen, onDrawer, onSide }: BarProps) {
+export function Bar(props: BarProps) {
+  const { title, items, drawerOpen, sideOpen, sideButton, onDrawer, onSide, onSettings } = props;
   return (
     <header class="bar">
       <button
@@ -32,16 +37,25 @@ export function Bar({ title, items, drawerOpen, sideOpen, onDrawer, onSide }: Ba
         </MenuButton>
       )}
       <span class="room" />
-      {/* The button of the settings stands here. */}
       <button
         type="button"
         class="bare"
-        aria-label={talk.side}
-        title={talk.showSide}
+        aria-label={look.settings.open}
+        title={look.settings.open}
+        onClick={onSettings}
+      >
+        <Gear />
+      </button>
+      <button
+        type="button"
+        class="bare"
+        ref={sideButton}
+        aria-label={look.panel.label}
+        title={look.panel.open}
         aria-pressed={sideOpen}
         onClick={onSide}
       >
-        <Tasks />
+        <Inside />
       </button>
     </header>
   );

@@ -88,6 +88,15 @@ export class Chat {
     this.#tell();
   }
 
+  /** What was typed and not sent goes along to where it is said next. */
+  takeOver(last: Chat): void {
+    for (const { slot, draft, images } of last.#talks.values()) {
+      const talk = this.talk(slot);
+      talk.draft = draft;
+      talk.images = images;
+    }
+  }
+
   /** Lets go of the agent: another page takes its place. */
   close(): void {
     this.flush();

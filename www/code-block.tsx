@@ -1,6 +1,7 @@
 // Code as it was written, with its language and a button that copies it.
 import { useState } from "preact/hooks";
 import { talk } from "./text/talk.ts";
+import { visible } from "./hidden-chars.tsx";
 
 export function CodeBlock({ language, text }: { readonly language: string; readonly text: string }) {
   return (
@@ -10,7 +11,7 @@ export function CodeBlock({ language, text }: { readonly language: string; reado
         <CopyButton text={text} />
       </header>
       <pre tabIndex={0}>
-        <code>{text}</code>
+        <code>{visible(text)}</code>
       </pre>
     </div>
   );

@@ -2,9 +2,12 @@
 import type { ComponentChildren } from "preact";
 import { talk } from "./text/talk.ts";
 
-/** Controls (but for tab and line feed), soft hyphen, fillers, zero width, bidi, variation selectors, tags. */
+/**
+ * Controls, soft hyphens, fillers, zero-width and direction marks, tags and variation selectors. The joiner and the
+ * selector that emoji are made with are left alone behind one.
+ */
 const hidden =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{e0000}-\u{e0fff}]/u;
+  /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\uffff]|[\u{e0000}-\u{e0fff}]|(?<!\p{Extended_Pictographic})\ufe0f|(?<!\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?)\u200d/gu;
 
 const names: readonly (readonly [from: number, to: number, name: string])[] = [
   [0x00, 0x1f, "control"],
@@ -21,18 +24,19 @@ const names: readonly (readonly [from: number, to: number, name: string])[] = [
 
 /** The text with a label in place of every character that would not be seen. */
 export function Visible({ text }: { readonly text: string }) {
-  const parts: ComponentChildren[] = [];
-  let plain = "";
-  for (const char of text) {
-    if (!hidden.test(char)) {
-      plain += char;
-      continue;
-    }
-    if (plain) parts.push(plain);
-    parts.push(label(char));
-    plain = "";
-  }
-  return <>{[...parts, plain]}</>;
+  return <>{visible(text)}</>;
+}
+
+export function visible(text: string): ComponentChildren {
+  const found = [...text.matchAll(hidden)];
+  if (found.length === 0) return text;
+  let from = 0;
+  const nodes = found.flatMap((match) => {
+    const plain = text.slice(from, match.index);
+    from = match.index + match[0].length;
+    return [plain, label(match[0])];
+  });
+  return [...nodes, text.slice(from)];
 }
 
 /** A value as JSON: in lines, or in one where that is short enough. */

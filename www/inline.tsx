@@ -1,5 +1,6 @@
 // What stands inside a line of Markdown: emphasis, code, links, and maths left as it is written.
 import type { ComponentChildren } from "preact";
+import { visible } from "./hidden-chars.tsx";
 
 /** Longer than anything that is emphasised or linked: text made to look for its end for ever finds none. */
 const maxSpan = 1000;
@@ -87,7 +88,7 @@ function readCode(text: string, at: number): Found | null {
   const code = rest.slice(0, end).replaceAll("\n", " ");
   const isPadded = /^ .*\S.* $/.test(code);
   return {
-    node: <code>{isPadded ? code.slice(1, -1) : code}</code>,
+    node: <code>{visible(isPadded ? code.slice(1, -1) : code)}</code>,
     n: end + ticks.length * 2,
   };
 }

@@ -48,11 +48,9 @@ function node(block: Block): ComponentChildren {
   }
 }
 
-/** The page has its own h1 and h2. */
+/** The page has its own h1 and h2; and an answer may begin with any depth, so all are of one level and look different. */
 function heading(depth: number, content: ComponentChildren): ComponentChildren {
-  if (depth === 1) return <h3>{content}</h3>;
-  if (depth === 2) return <h4>{content}</h4>;
-  return <h5>{content}</h5>;
+  return <h3 data-depth={Math.min(depth, 3)}>{content}</h3>;
 }
 
 function list({ start, items, loose }: List): ComponentChildren {

@@ -11,7 +11,8 @@ const oneLine = 72;
 export function ToolCard({ tool, evictedTo }: { readonly tool: ToolPart; readonly evictedTo: string }) {
   const input = tool.input === undefined ? tool.draft : jsonOf(tool.input, oneLine);
   return (
-    <section class="tool" data-state={tool.state} aria-label={talk.tool(tool.name)}>
+    // A group and no landmark: a conversation has many, and several of one name.
+    <div class="tool" role="group" data-state={tool.state} aria-label={talk.tool(tool.name)}>
       <header>
         <code>
           <Visible text={tool.name} />
@@ -27,7 +28,7 @@ export function ToolCard({ tool, evictedTo }: { readonly tool: ToolPart; readonl
       {tool.media.map((media, at) => (
         <MediaView key={at} media={media} />
       ))}
-    </section>
+    </div>
   );
 }
 
@@ -42,11 +43,16 @@ export function Field({ name, text, live = false }: FieldProps) {
     <div class="field">
       <span>{name}</span>
       {/* Long output scrolls, and what scrolls must be reachable by keyboard. */}
-      <pre tabIndex={text.length > 400 ? 0 : undefined} data-live={live || undefined} dir="ltr">
+      <pre tabIndex={isLong(text) ? 0 : undefined} data-live={live || undefined} dir="ltr">
         <Visible text={text} />
       </pre>
     </div>
   );
+}
+
+/** More than what is seen without scrolling, also on a phone. */
+function isLong(text: string): boolean {
+  return text.length > 240 || text.split("\n").length > 8;
 }
 
 /** How much of each end of an evicted result stands in the page until somebody wants it all. */

@@ -58,11 +58,11 @@ story(
   desk,
   async (page) => {
     await sayAndHear(page, "what time is it");
-    const clock = page.getByRole("region", { name: "Tool clock" });
+    const clock = page.getByRole("group", { name: "Tool clock" });
     assert.equal(await clock.locator(".state").innerText(), "done");
     assert.match(await clock.innerText(), /\d\d:\d\d/);
     await sayAndHear(page, "failing tool");
-    const failing = page.getByRole("region", { name: "Tool always_fails" });
+    const failing = page.getByRole("group", { name: "Tool always_fails" });
     assert.equal(await failing.locator(".state").innerText(), "failed");
     assert.match(await failing.innerText(), /on purpose/);
 
