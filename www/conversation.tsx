@@ -1,5 +1,5 @@
 // The open session: its turns as they grow, of which only those near the screen are in the page.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
 import { Down } from "./icons.tsx";
 import { TurnView } from "./message.tsx";
 import type { Deeds } from "./message.tsx";
@@ -28,11 +28,12 @@ const noAsks = [] as const;
 
 export function ConversationView({ talk, sought, isEdited, deeds, onExample }: ConversationProps) {
   const { turns, problem, insight } = talk;
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen, wasAtEnd] = useFold(insight.band?.last);
   const nCovered = covered(turns ?? [], insight.band?.last);
   const rows = useMemo(() => rowsOf(turns ?? [], nCovered, isOpen), [turns, nCovered, isOpen]);
   const keys = useMemo(() => rows.map((row) => (row === bandKey ? bandKey : row.key)), [rows]);
   const view = useWindow(keys, guessPx);
+  wasAtEnd.current = view.isAtEnd;
   const isAtStart = view.from === 0 && (nCovered === null || isOpen);
   useSought(talk, sought, view.show, () => setOpen(true));
   useEffect(() => {
@@ -110,6 +111,19 @@ function covered(turns: readonly Turn[], last: string | undefined): number | nul
   const turn = turns[at];
   if (!turn) return null;
   return lastId(turn) === last ? at + 1 : at;
+}
+
+/** A new summary is folded, but never over what somebody is reading. */
+function useFold(last: string | undefined) {
+  const wasAtEnd = useRef(true);
+  const fold = useRef<{ last: string | undefined; isOpen: boolean }>({ last: undefined, isOpen: false }).current;
+  const [, draw] = useReducer((n: number) => n + 1, 0);
+  if (fold.last !== last) [fold.last, fold.isOpen] = [last, !wasAtEnd.current];
+  const setOpen = (isOpen: boolean) => {
+    fold.isOpen = isOpen;
+    draw(undefined);
+  };
+  return [fold.isOpen, setOpen, wasAtEnd] as const;
 }
 
 function nBefore(turns: readonly Turn[], turn: Turn): number {

@@ -64,7 +64,7 @@ story("a denial goes to the model with its reason", desk, async (page) => {
   await page.keyboard.type("she has moved");
   await page.keyboard.press("Enter");
   await answer(page).getByText(/failed, and I can read why.*she has moved/).waitFor();
-  assert.equal(await page.getByRole("region", { name: "Tool send_letter" }).locator(".state").innerText(), "denied");
+  assert.equal(await page.getByRole("group", { name: "Tool send_letter" }).locator(".state").innerText(), "denied");
 });
 
 story("A-09: an approval shows the exact input, with every character that hides itself made visible", desk, async (page) => {

@@ -101,7 +101,7 @@ story("a long session is summarised, opened to what was said, and the summary un
 
 story("a result too long for the model is shown in part, and whole to whoever wants it", phone, async (page) => {
   await sayAndHear(page, "write a long report");
-  const card = page.getByRole("region", { name: "Tool report" });
+  const card = page.getByRole("group", { name: "Tool report" });
   await card.getByText(/The model sees the beginning and the end/).waitFor();
   assert.doesNotMatch(await card.innerText(), /boat 144 of 288/);
   await card.getByRole("button", { name: /Read the whole/ }).click();
@@ -113,7 +113,7 @@ story("a result too long for the model is shown in part, and whole to whoever wa
 
 story("a tool shows what it does while it runs, and a picture when it is done", desk, async (page) => {
   await say(page, "count down from 6");
-  const card = page.getByRole("region", { name: "Tool count_down" });
+  const card = page.getByRole("group", { name: "Tool count_down" });
   await card.locator("pre[data-live]").waitFor();
   assert.equal(await card.locator(".state").innerText(), "running");
   await page.screenshot({ path: `${artefacts}live-tool.png` });

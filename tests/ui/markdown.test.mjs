@@ -116,7 +116,7 @@ test("a table has its cells, however its lines are cut", () => {
 
 test("quotes, rules and headings are themselves, and addresses are links", () => {
   assert.deepEqual(shown(nodesOf("# A\n\n> q\nlazy\n\n---\n\nB\n===")), [
-    ...["h3", '"A"', "blockquote", "p", '"q\\nlazy"', "hr", "h3", '"B"'],
+    ...["h3 data-depth=1", '"A"', "blockquote", "p", '"q\\nlazy"', "hr", "h3 data-depth=1", '"B"'],
   ]);
   assert.deepEqual(shown(nodesOf("see https://a.example/x_y_z.")), ["p", '"see "', linkTo("https://a.example/x_y_z"), '"https://a.example/x_y_z"', '"."']);
 });

@@ -44,9 +44,9 @@ story("the keyboard alone opens menus, renames, searches, approves and asks agai
   await press("Escape");
   await page.locator(".sessions").waitFor();
   await press("Escape", "i");
-  await page.getByRole("complementary", { name: "Tasks and plan" }).waitFor();
+  await page.getByRole("complementary", { name: "Inside this session" }).waitFor();
   await press("i");
-  await page.getByRole("complementary", { name: "Tasks and plan" }).waitFor({ state: "detached" });
+  await page.getByRole("complementary", { name: "Inside this session" }).waitFor({ state: "detached" });
 });
 
 story("on a phone one approves, opens the side, and goes to another session", phone, async (page) => {
@@ -59,7 +59,7 @@ story("on a phone one approves, opens the side, and goes to another session", ph
   await answer(page).getByText(/on the pile/).first().waitFor();
   await heard(page);
   await sayAndHear(page, "work through your tasks");
-  await page.getByRole("button", { name: "Tasks and plan" }).tap();
+  await page.getByRole("button", { name: "Inside this session" }).tap();
   await page.getByRole("region", { name: "Tasks" }).getByText("Let the water in").waitFor();
   await page.screenshot({ path: `${artefacts}phone-side.png` });
   await page.getByRole("button", { name: "Close", exact: true }).tap({ position: { x: 10, y: 400 } });
