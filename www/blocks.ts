@@ -128,12 +128,12 @@ function itemLines(lines: readonly string[], from: number, indent: number): read
   const inner = [(lines[from] ?? "").slice(indent)];
   for (let at = from + 1; at < lines.length; at += 1) {
     const line = lines[at] ?? "";
-    const isInside = /^ */.exec(line)?.[0].length ?? 0;
-    if (blank.test(line)) inner.push("");
-    else if (isInside >= Math.min(indent, 2) && isInside >= indent) inner.push(line.slice(indent));
+    const inside = line.search(/\S/);
+    if (inside < 0) inner.push("");
+    else if (inside >= indent) inner.push(line.slice(indent));
     // Models indent what belongs to "1." by two.
-    else if (isInside >= 2 && marker.test(line)) inner.push(line.slice(2));
-    else if (goesOn(lines, at)) inner.push(line);
+    else if (marker.test(line) && inside >= 2) inner.push(line.slice(2));
+    else if (!marker.test(line) && goesOn(lines, at)) inner.push(line);
     else break;
   }
   return inner;

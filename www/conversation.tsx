@@ -1,5 +1,5 @@
 // The open session: its turns as they grow, of which only those near the screen are in the page.
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
 import { Down } from "./icons.tsx";
 import { TurnView } from "./message.tsx";
 import type { Deeds } from "./message.tsx";
@@ -28,12 +28,13 @@ const noAsks = [] as const;
 
 export function ConversationView({ talk, sought, isEdited, deeds, onExample }: ConversationProps) {
   const { turns, problem, insight } = talk;
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen, wasAtEnd] = useFold(insight.band?.last);
   const nCovered = covered(turns ?? [], insight.band?.last);
   const rows = useMemo(() => rowsOf(turns ?? [], nCovered, isOpen), [turns, nCovered, isOpen]);
   const keys = useMemo(() => rows.map((row) => (row === bandKey ? bandKey : row.key)), [rows]);
   const view = useWindow(keys, guessPx);
-  const isAtStart = view.from === 0 && (nCovered === 0 || isOpen);
+  wasAtEnd.current = view.isAtEnd;
+  const isAtStart = view.from === 0 && (nCovered === null || isOpen);
   useSought(talk, sought, view.show, () => setOpen(true));
   useEffect(() => {
     if (isAtStart && talk.hasOlder && talk.isRead) void talk.older();
@@ -57,7 +58,7 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
       <TurnView
         key={row.key}
         turn={row}
-        nAhead={row.progress === "queued" ? nBefore(turns ?? [], row) : 0}
+        nAhead={row.accepted ? 0 : nBefore(turns ?? [], row)}
         isFirst={at === 0}
         canResend={isLast && talk.canResend}
         isEdited={isLast && isEdited}
@@ -99,15 +100,30 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
 }
 
 /** The band stands where the turns were that it covers; open, they follow it. */
-function rowsOf(turns: readonly Turn[], nCovered: number, isOpen: boolean): readonly (Turn | typeof bandKey)[] {
-  if (nCovered === 0) return turns;
+function rowsOf(turns: readonly Turn[], nCovered: number | null, isOpen: boolean): readonly (Turn | typeof bandKey)[] {
+  if (nCovered === null) return turns;
   return [bandKey, ...turns.slice(isOpen ? 0 : nCovered)];
 }
 
-/** How many turns a summary stands for: those before the one that begins behind it. */
-function covered(turns: readonly Turn[], last: string | undefined): number {
-  if (last === undefined) return 0;
-  return turns.findIndex((turn) => lastId(turn) === last) + 1;
+/** How many turns a summary stands for whole; null where there is none. One that it cuts through stays. */
+function covered(turns: readonly Turn[], last: string | undefined): number | null {
+  const at = last === undefined ? -1 : turns.findIndex(({ ids }) => ids.includes(last));
+  const turn = turns[at];
+  if (!turn) return null;
+  return lastId(turn) === last ? at + 1 : at;
+}
+
+/** A new summary is folded, but never over what somebody is reading. */
+function useFold(last: string | undefined) {
+  const wasAtEnd = useRef(true);
+  const fold = useRef<{ last: string | undefined; isOpen: boolean }>({ last: undefined, isOpen: false }).current;
+  const [, draw] = useReducer((n: number) => n + 1, 0);
+  if (fold.last !== last) [fold.last, fold.isOpen] = [last, !wasAtEnd.current];
+  const setOpen = (isOpen: boolean) => {
+    fold.isOpen = isOpen;
+    draw(undefined);
+  };
+  return [fold.isOpen, setOpen, wasAtEnd] as const;
 }
 
 function nBefore(turns: readonly Turn[], turn: Turn): number {

@@ -39,10 +39,10 @@ export function visible(text: string): ComponentChildren {
   return [...nodes, text.slice(from)];
 }
 
-/** A value as JSON, with its keys in the order they came. */
-export function jsonOf(value: unknown): string {
-  const big = (_: string, inner: unknown) => (typeof inner === "bigint" ? Number(inner) : inner);
-  return JSON.stringify(value, big, 2) ?? "";
+/** A value as JSON: in lines, or in one where that is short enough. */
+export function jsonOf(value: unknown, shortest = 0): string {
+  const line = JSON.stringify(value) ?? "";
+  return line.length <= shortest ? line : (JSON.stringify(value, null, 2) ?? "");
 }
 
 function label(char: string): ComponentChildren {

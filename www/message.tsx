@@ -48,7 +48,7 @@ export function TurnView(props: TurnProps) {
       <article
         class="turn"
         data-key={turn.key}
-        data-progress={turn.progress}
+        data-progress={turn.progress === "sending" && nAhead ? "queued" : turn.progress}
         data-first={isFirst || undefined}
         data-sought={isSought || undefined}
       >
@@ -164,7 +164,7 @@ function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nA
   return (
     <p class="note">
       {note}
-      {turn.progress === "queued" && (
+      {!turn.accepted && nAhead > 0 && (
         <button type="button" class="link" onClick={() => deeds.cancel(turn.key)}>
           {talk.takeBack}
         </button>
@@ -176,7 +176,7 @@ function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nA
 function noteOf(turn: Turn, nAhead: number): string {
   switch (turn.progress) {
     case "sending":
-      return talk.sending;
+      return nAhead ? talk.queued(nAhead) : talk.sending;
     case "queued":
       return talk.queued(nAhead);
     case "running":
@@ -186,7 +186,7 @@ function noteOf(turn: Turn, nAhead: number): string {
   }
 }
 
-function Actions({ turn, canResend, fork, deeds, isEdited }: TurnProps) {
+function Actions({ turn, canResend, fork, asks, deeds, isEdited }: TurnProps) {
   return (
     <footer class="actions">
       {fork && <Ways fork={fork} onSwitch={deeds.switchBranch} />}
@@ -200,9 +200,11 @@ function Actions({ turn, canResend, fork, deeds, isEdited }: TurnProps) {
           </button>
         </>
       )}
-      <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
-        {talk.forkHere}
-      </button>
+      {asks.length === 0 && (
+        <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
+          {talk.forkHere}
+        </button>
+      )}
     </footer>
   );
 }

@@ -30,7 +30,7 @@ export function rowsOf(infos: readonly SessionInfo[], openId: string): readonly 
     ...info,
     title: info.title || talk.newSession,
     // A line is no place for signs of Markdown.
-    summary: info.summary.replace(/[`*_#|]+/g, ""),
+    summary: info.summary.replace(/[`*#|]+/g, ""),
   }));
   if (rows.some((row) => row.sessionId === openId)) return rows;
   return [{ ...unsaid, sessionId: openId }, ...rows];

@@ -13,16 +13,18 @@ export interface SummaryBandProps {
 export function SummaryBand({ text, nMessages, isOpen, onToggle, onUndo }: SummaryBandProps) {
   return (
     <section class="band" data-key="band" aria-label={talk.summary(nMessages)}>
-      <header>
-        <strong>{talk.summary(nMessages)}</strong>
-        <button type="button" class="link" aria-expanded={isOpen} onClick={onToggle}>
-          {isOpen ? talk.hideOriginals : talk.showOriginals}
-        </button>
-        <button type="button" class="link" onClick={onUndo}>
-          {talk.undoSummary}
-        </button>
-      </header>
-      <Markdown text={text} />
+      <div>
+        <header>
+          <strong>{talk.summary(nMessages)}</strong>
+          <button type="button" class="link" aria-expanded={isOpen} onClick={onToggle}>
+            {isOpen ? talk.hideOriginals : talk.showOriginals}
+          </button>
+          <button type="button" class="link" onClick={onUndo}>
+            {talk.undoSummary}
+          </button>
+        </header>
+        <Markdown text={text} />
+      </div>
     </section>
   );
 }

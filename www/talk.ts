@@ -78,7 +78,8 @@ export class Talk {
 
   /** Whether the last question can be asked again. */
   get canResend(): boolean {
-    return !this.isRunning && !this.asks.length && !!this.#stored?.at(-1)?.question;
+    const isBusy = this.#live.some(({ turn }) => turn.accepted || isLive(turn));
+    return !isBusy && !this.asks.length && !!this.#stored?.at(-1)?.question;
   }
 
   /** Reads the session once; later calls share that reading. */
@@ -161,6 +162,8 @@ export class Talk {
       this.version += 1;
     if (event.type === "call-end") {
       const { reason, message } = event.reply;
+      // What was taken back while it waited was never said.
+      if (!live.turn.accepted) return this.#drop(live);
       if (reason !== "stop" && reason !== "asking")
         noteEnding(message.id, { reason, problem: null });
       void this.#end(live);
@@ -375,7 +378,10 @@ export class Talk {
 /** What is stored, with what is under way in its place. */
 function joined(stored: readonly Turn[], live: readonly Live[]): readonly Turn[] {
   let turns = stored;
-  for (const { turn, replaces } of live) {
+  // What is said already stands before what waits; what waits in another tab is that tab's own.
+  const said = live.filter(({ turn }) => turn.accepted);
+  const waiting = live.filter(({ turn, call }) => !turn.accepted && call);
+  for (const { turn, replaces } of [...said, ...waiting]) {
     const cut = replaces ? turns.findIndex(({ key }) => key === replaces) : -1;
     if (cut >= 0) turns = turns.slice(0, cut);
     const at = turns.findIndex(({ key }) => key === turn.key);

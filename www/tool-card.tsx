@@ -5,8 +5,11 @@ import { MediaView } from "./media.tsx";
 import type { ToolPart } from "./part.ts";
 import { talk } from "./text/talk.ts";
 
+/** An input that fits is shown in one line. */
+const oneLine = 72;
+
 export function ToolCard({ tool, evictedTo }: { readonly tool: ToolPart; readonly evictedTo: string }) {
-  const input = tool.input === undefined ? tool.draft : jsonOf(tool.input);
+  const input = tool.input === undefined ? tool.draft : jsonOf(tool.input, oneLine);
   return (
     // A group and no landmark: a conversation has many, and several of one name.
     <div class="tool" role="group" data-state={tool.state} aria-label={talk.tool(tool.name)}>

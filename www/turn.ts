@@ -67,7 +67,7 @@ export function heard(turn: Turn, event: AgentEvent): Turn {
     case "compaction-failed":
       return { ...next, busy: "" };
     case "call-end":
-      return { ...next, progress: "ended", busy: "", accepted: true, reason: event.reply.reason };
+      return { ...next, progress: "ended", busy: "", reason: event.reply.reason };
     case "error":
       return failed(next, event.error);
     default:

@@ -23,6 +23,8 @@ interface Hold {
   readonly heights: Map<string, number>;
   /** What the eye holds on to: the end, or a row and how far it has been scrolled past. */
   key: string | null;
+  /** Where that row was: if it is gone, the eye stays about there. */
+  row: number;
   pastPx: number;
   /** Where it stood last, by us or by the reader. */
   seenPx: number;
@@ -32,7 +34,7 @@ interface Hold {
 export function useWindow(keys: readonly string[], guessPx: number): Window {
   const scroller = useRef<HTMLDivElement>(null);
   const column = useRef<HTMLDivElement>(null);
-  const hold = useRef<Hold>({ heights: new Map(), key: null, pastPx: 0, seenPx: 0 }).current;
+  const hold = useRef<Hold>({ heights: new Map(), key: null, row: 0, pastPx: 0, seenPx: 0 }).current;
   const [nDrawn, draw] = useReducer((n: number) => n + 1, 0);
   const tops = useMemo(() => topsOf(keys, hold.heights, guessPx), [keys, nDrawn, guessPx]);
   const viewPx = scroller.current?.clientHeight ?? 800;
@@ -78,6 +80,7 @@ export function useWindow(keys: readonly string[], guessPx: number): Window {
       const topPx = box.scrollTop - (column.current?.offsetTop ?? 0);
       const row = rowAt(tops, topPx);
       hold.key = isEnd ? null : (keys[row] ?? null);
+      hold.row = row;
       hold.pastPx = topPx - (tops[row] ?? 0);
       draw(undefined);
     };
@@ -104,8 +107,9 @@ function topsOf(keys: readonly string[], heights: ReadonlyMap<string, number>, g
 }
 
 function topOf(hold: Hold, keys: readonly string[], tops: Float64Array, viewPx: number): number {
-  const row = hold.key === null ? -1 : keys.indexOf(hold.key);
-  if (row < 0) return Math.max(0, (tops[keys.length] ?? 0) - viewPx);
+  if (hold.key === null) return Math.max(0, (tops[keys.length] ?? 0) - viewPx);
+  const row = keys.indexOf(hold.key);
+  if (row < 0) return tops[Math.min(hold.row, keys.length)] ?? 0;
   return (tops[row] ?? 0) + hold.pastPx;
 }
 

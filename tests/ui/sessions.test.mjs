@@ -63,6 +63,7 @@ story("a session is renamed, and copied whole or up to a message", desk, async (
   await sayAndHear(page, "what time is it");
   await chooseFor(page, "A greeting", "Copy as a new session");
   await page.waitForFunction(() => document.querySelectorAll(".sessions li").length === 2);
+  await page.locator(".turn").nth(1).waitFor();
   assert.deepEqual(await questions(page), ["hello", "what time is it"]);
   const [first] = await page.locator(".turn").all();
   await first.getByRole("button", { name: "New session from here" }).click();
