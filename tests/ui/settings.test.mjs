@@ -108,6 +108,7 @@ story("a model of one's own is tried, used at once, and its key is written nowhe
   await openSettings(page);
   assert.equal(await field(page, "Model").inputValue(), "good");
   assert.equal(await apiKey(page).inputValue(), "");
+  await dialog(page).getByText("was not kept: type it again").waitFor();
 });
 
 story("a key that is to be kept is kept with a warning, goes to its address only, and is forgotten when told", desk, async (page) => {

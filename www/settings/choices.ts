@@ -11,6 +11,8 @@ export interface Choices {
   readonly model: string;
   /** Tokens; null where the package knows it or nobody does. */
   readonly contextWindow: number | null;
+  /** A key was in use and not kept: the next page must be told it again. */
+  readonly needsKey: boolean;
   readonly store: StoreName;
   readonly compaction: CompactionChoices;
 }
@@ -35,6 +37,7 @@ export const defaults: Choices = {
   baseUrl: "",
   model: "",
   contextWindow: null,
+  needsKey: false,
   store: "indexeddb",
   compaction: { when: "trigger", triggerMessages: 50, triggerTokens: null, keepMessages: 20 },
 };
@@ -55,6 +58,7 @@ export function readChoices(): Choices {
     baseUrl: text(stored["baseUrl"]),
     model: text(stored["model"]),
     contextWindow: count(stored["contextWindow"]),
+    needsKey: stored["needsKey"] === true,
     store: oneOf(["indexeddb", "localstorage", "memory"], stored["store"]),
     compaction: {
       when: oneOf(["trigger", "overflow", "never"], compaction["when"]),
@@ -75,8 +79,9 @@ export function readKey({ baseUrl }: Choices): Key {
 /** Writes down what was chosen, and the key only if it is to be kept. False: this browser keeps nothing. */
 export function keep(choices: Choices, key: Key): boolean {
   const isKept = key.isKept && key.value !== "";
+  const needsKey = !isKept && key.value !== "";
   return (
-    write(choicesAt, choices) && write(keyAt, isKept ? { for: choices.baseUrl, key: key.value } : null)
+    write(choicesAt, { ...choices, needsKey }) && write(keyAt, isKept ? { for: choices.baseUrl, key: key.value } : null)
   );
 }
 

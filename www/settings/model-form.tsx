@@ -20,7 +20,7 @@ interface ModelFormProps extends FormProps {
 export function ModelForm({ choices, change, apiKey, setKey }: ModelFormProps) {
   const choose = (id: string) => {
     const { provider, baseUrl, model } = presetOf(id);
-    change({ preset: id, provider, baseUrl, model, contextWindow: null });
+    change({ preset: id, provider, baseUrl, model, contextWindow: null, needsKey: false });
     setKey(readKey({ ...choices, baseUrl }));
   };
   const write = (baseUrl: string) => {
@@ -61,7 +61,11 @@ export function ModelForm({ choices, change, apiKey, setKey }: ModelFormProps) {
               onChange={(contextWindow) => change({ contextWindow })}
             />
           </div>
-          <KeyField apiKey={apiKey} setKey={setKey} isLocal={presetOf(choices.preset).where === "here"} />
+          <KeyField
+            {...{ apiKey, setKey }}
+            isNeeded={choices.needsKey}
+            isLocal={presetOf(choices.preset).where === "here"}
+          />
         </>
       )}
       <Connection choices={choices} apiKey={apiKey} />
@@ -95,9 +99,12 @@ function Line({ label, mode = "text", value, onInput }: LineProps) {
 
 interface KeyFieldProps extends Pick<ModelFormProps, "apiKey" | "setKey"> {
   readonly isLocal: boolean;
+  readonly isNeeded: boolean;
 }
 
-function KeyField({ apiKey, setKey, isLocal }: KeyFieldProps) {
+function KeyField({ apiKey, setKey, isLocal, isNeeded }: KeyFieldProps) {
+  const isMissing = isNeeded && apiKey.value === "";
+  const note = apiKey.isKept ? words.warning : isMissing ? words.needed : words.inMemory;
   return (
     <>
       <label class="labelled">
@@ -119,9 +126,7 @@ function KeyField({ apiKey, setKey, isLocal }: KeyFieldProps) {
         />
         {words.keepKey}
       </label>
-      <p class={apiKey.isKept ? "warn" : "quiet"}>
-        {apiKey.isKept ? words.warning : words.inMemory}
-      </p>
+      <p class={apiKey.isKept || isMissing ? "warn" : "quiet"}>{note}</p>
     </>
   );
 }

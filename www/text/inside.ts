@@ -60,7 +60,6 @@ export const inside = {
     planFile: (file: string) => `The plan is ${file}.`,
     groups: "Tool groups",
     skills: "Loaded skills",
-    noSkills: "There are no skills.",
     all: "AgentState",
     items: (n: number) => plural(n, "item", "items"),
   },
