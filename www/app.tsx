@@ -82,6 +82,7 @@ export function App({ chat, ...settings }: AppProps) {
   const turnSide = () => (sideOpen ? closeSide() : setSideOpen(true));
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
+    else if (editedId) edit(false);
     else if (document.activeElement?.closest(".panel")) closeSide();
     else if (talk.isRunning) talk.stop();
     else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();

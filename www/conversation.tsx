@@ -86,6 +86,7 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
       >
         {rows.slice(view.from, view.to).map((row, at) => draw(row, view.from + at))}
       </div>
+      {!turns && !problem && <p class="reading quiet">{words.reading}</p>}
       {turns?.length === 0 && !problem && <Welcome onExample={onExample} />}
       <p class="unseen" role="status">
         {lastAnswer(turns)}

@@ -1,7 +1,7 @@
 // What the agent of this page can do: tools that are real, groups of them, skills, and one agent to help it.
 import { tool } from "lockgate";
 import type { Skill, SubagentConfig, Tool, ToolGroup, WorkspaceFiles } from "lockgate";
-import { countDown, picture, report } from "./show-tools.ts";
+import { askKeeper, countDown, picture, report } from "./show-tools.ts";
 
 export const toolGroups: readonly ToolGroup[] = [
   { name: "letters", description: "Letters to people", tools: ["send_letter"], active: true },
@@ -53,7 +53,7 @@ export function toolsFor(files: () => WorkspaceFiles): readonly Tool[] {
       return `the letter is on the pile: ${text}`;
     },
   });
-  return [clock, add, device, alwaysFails, sendLetter, report, picture, countDown];
+  return [clock, add, device, alwaysFails, sendLetter, report, picture, countDown, askKeeper];
 }
 
 const clock = tool({

@@ -1,5 +1,5 @@
 // One turn on the page: the question, then the answer with its thinking and its tool calls, and what can be done with it.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Answer, Ask } from "lockgate";
 import { ApprovalCard } from "./approval-card.tsx";
 import type { Fork } from "./forks.ts";
@@ -84,7 +84,8 @@ function Question({ turn }: { readonly turn: Turn }) {
 function Editor({ turn, deeds }: TurnProps) {
   const [text, setText] = useState(turn.question);
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  // Before the page is painted: a key that is pressed at once is meant for it.
+  useLayoutEffect(() => field.current?.focus(), []);
   const ask = (event: Event) => {
     event.preventDefault();
     deeds.edit(false);

@@ -1,5 +1,5 @@
 // Asks for another title.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { talk } from "./text/talk.ts";
 
 export interface RenameDialogProps {
@@ -11,7 +11,7 @@ export interface RenameDialogProps {
 export function RenameDialog({ title, onTitle }: RenameDialogProps) {
   const [text, setText] = useState(title);
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   const done = (event: Event) => {
     event.preventDefault();
     onTitle(text.trim() && text.trim() !== title ? text.trim() : null);

@@ -1,4 +1,4 @@
-// Tools that show what a page can: a long result, a picture, and a result that comes piece by piece.
+// Tools that show what a page can: a long result, a picture, one that comes piece by piece, and one that a person hands in.
 import { tool } from "lockgate";
 
 export const report = tool({
@@ -59,4 +59,12 @@ export const countDown = tool<{ readonly from: number }>({
     }
     return "the gate is open";
   },
+});
+
+/** Nobody here can do it: the result comes from whoever is asked. */
+export const askKeeper = tool({
+  name: "ask_keeper",
+  description: "Asks the lock keeper something. The person at the page answers in the keeper's place.",
+  inputSchema: { type: "object", properties: { question: { type: "string" } }, required: ["question"] },
+  readOnly: true,
 });

@@ -21,6 +21,7 @@ const WISHES: readonly (readonly [wish: RegExp, names: readonly string[]])[] = [
   [/report|long result/, ["report"]],
   [/picture|image|draw/, ["picture"]],
   [/count|slow/, ["count_down"]],
+  [/keeper/, ["ask_keeper"]],
   [/subagent|delegate/, ["agent_spawn"]],
   [/skill/, ["load_skill"]],
 ];
@@ -152,6 +153,7 @@ const ABILITIES: readonly (readonly [say: string, then: string, needs?: string])
   ["count down from 5", "a slow tool shows what it does", "count_down"],
   ["write a long report", "a result too long for the model", "report"],
   ["draw a picture", "a tool answers with an image", "picture"],
+  ["ask the keeper when it opens", "a tool waits for its result from you", "ask_keeper"],
   ["show me the failing tool", "a tool fails, and I read why"],
   ["work through your tasks", "a list of tasks at the side", "todo_write"],
   ["make a plan", "I plan, and you approve", "plan_exit"],

@@ -67,6 +67,17 @@ story("a denial goes to the model with its reason", desk, async (page) => {
   assert.equal(await page.getByRole("group", { name: "Tool send_letter" }).locator(".state").innerText(), "denied");
 });
 
+story("a tool that waits for a result from outside gets it from a person, also after a reload", desk, async (page) => {
+  await say(page, "ask the keeper when it opens");
+  const waiting = page.getByRole("region", { name: /ask_keeper/ });
+  await waiting.getByText("ask_keeper waits for a result from outside").waitFor();
+  await reload(page);
+  await waiting.getByRole("textbox", { name: "The result" }).fill("at eight");
+  await page.screenshot({ path: `${artefacts}result-from-outside.png` });
+  await waiting.getByRole("button", { name: "Hand it in" }).click();
+  await answer(page).getByText(/ask_keeper answered: at eight/).waitFor();
+});
+
 story("A-09: an approval shows the exact input, with every character that hides itself made visible", desk, async (page) => {
   const text = "pay \u202Eeno on\u202C 1\u200B0 \u2066x\u2069 \u{E0041}";
   await say(page, `use send_letter ${JSON.stringify({ text, note: "harmless" })}`);
@@ -104,12 +115,15 @@ story("X-17: an approval cannot be won by a click that was not meant", desk, asy
   await answer(page).getByText(/on the pile/).first().waitFor();
 });
 
-story("X-17: no other page can show this one in a frame", desk, async (page) => {
-  const blocked = await page.evaluate(async (address) => {
-    const response = await fetch(address);
-    return response.headers.get("content-security-policy");
-  }, page.url().split("#")[0]);
-  assert.match(blocked, /frame-ancestors 'none'/);
+const framed = { ...desk, allowed: ["data:", "chrome-error:"], expected: [/frame-ancestors/i, /refused to (frame|display)/i, /ERR_BLOCKED_BY_RESPONSE/] };
+story("X-17: no other page can show this one in a frame", framed, async (page) => {
+  const [address] = page.url().split("#");
+  const failed = page.waitForEvent("requestfailed", { predicate: (request) => request.url() === address }).catch(() => null);
+  await page.goto(`data:text/html,<iframe src="${address}"></iframe>`);
+  const frame = page.frames().find((one) => one !== page.mainFrame());
+  await Promise.race([failed, frame.waitForLoadState("load")]);
+  assert.equal(await frame.locator(".app").count(), 0);
+  assert.doesNotMatch(frame.url(), /^http/);
 });
 
 story("X-18: messages from other windows and pages change nothing", desk, async (page) => {

@@ -29,6 +29,12 @@ const openSettings = async (page) => {
   await page.locator(".report strong").waitFor();
 };
 
+/** The sessions are a drawer on a phone. */
+const sessionsOf = async (page) => {
+  const button = page.getByRole("button", { name: "Show sessions" });
+  if (await button.isVisible()) await button.click();
+};
+
 /** What a person does to see a screen, by its name; each begins on a fresh page. */
 const screens = {
   "the welcome": async () => {},
@@ -71,6 +77,30 @@ const screens = {
     await page.getByRole("textbox", { name: "Address" }).fill("nonsense");
     await page.getByRole("button", { name: "Test the connection" }).click();
     await page.locator(".finding strong").waitFor();
+  },
+  "a search that finds something": async (page) => {
+    await sayAndHear(page, "a heron flew by");
+    await sessionsOf(page);
+    await page.getByRole("searchbox").fill("heron");
+    await page.locator(".hits mark").first().waitFor();
+  },
+  "a menu and a new title": async (page) => {
+    await sayAndHear(page, "hello");
+    await page.locator(".bar").getByRole("button", { name: /More about/ }).click();
+    assert.deepEqual(await barriers(page), [], "the menu");
+    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await page.getByRole("dialog").getByRole("textbox", { name: "Title" }).waitFor();
+  },
+  "tasks and a plan at the side": async (page) => {
+    await sayAndHear(page, "work through your tasks");
+    await say(page, "make a plan");
+    await page.locator('.turn:last-child[data-progress="ended"]').waitFor();
+    await tab(page, "Tasks");
+  },
+  "a user with a name": async (page) => {
+    await sessionsOf(page);
+    await page.getByRole("combobox", { name: "User" }).selectOption("another");
+    await page.getByRole("textbox", { name: "Name of the user" }).fill("Ada");
   },
   "an approval that waits": async (page) => {
     await say(page, "use send_letter");

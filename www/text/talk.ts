@@ -20,8 +20,6 @@ export const talk = {
   newSession: "New session",
   nothingSaid: "nothing said yet",
   showSessions: "Show sessions",
-  closeSessions: "Close sessions",
-  showSide: "Tasks and plan (i)",
   running: "running",
   asking: "asks you",
   branches: (n: number) => plural(n, "branch", "branches"),
@@ -77,9 +75,9 @@ export const talk = {
 
   // Conversation
   conversation: "Conversation",
+  reading: "Reading what was said",
   unreadable: "This session could not be read",
   toEnd: "To the end",
-  older: "Reading what was said before",
   sending: "Sending",
   queued: (place: number) => (place > 0 ? `Queued, ${place} ahead` : "Queued"),
   takeBack: "Take back",
@@ -131,7 +129,6 @@ export const talk = {
   // Approvals
   asks: (name: string) => `May ${name} run?`,
   asksResult: (name: string) => `${name} waits for a result from outside`,
-  exactInput: "The exact input",
   changeInput: "Change the input",
   badJson: "This is not JSON",
   allowOnce: "Allow once",
@@ -145,7 +142,6 @@ export const talk = {
   framed: "This page is shown inside another: nothing can be approved here.",
 
   // The side
-  side: "Tasks and plan",
   tasks: "Tasks",
   noTasks: "No tasks. The model writes them down when a job has several steps.",
   taskStates: { pending: "to do", in_progress: "under way", completed: "done" },
