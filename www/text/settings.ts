@@ -74,7 +74,7 @@ export const settings = {
     },
     messages: "From so many messages on",
     tokens: "From so many tokens on",
-    tokensHint: "Leave empty: what the window allows",
+    tokensHint: "Empty: by the window",
     keep: "Messages that stay as they are",
   },
 } as const;

@@ -58,6 +58,7 @@ export const talk = {
     ["Esc", "stop"],
     ["r", "again"],
     ["e", "edit"],
+    ["i", "inside"],
   ],
 
   // Welcome
