@@ -11,26 +11,19 @@ export interface ApprovalProps {
 }
 
 export function ApprovalCard({ ask, onAnswer }: ApprovalProps) {
+  const isApproval = ask.kind === "approval";
+  const title = isApproval ? talk.asks(ask.name) : talk.asksResult(ask.name);
+  const Answers = isApproval ? Approval : Result;
   return (
-    <section class="tool approval" data-state="asking" aria-label={talk.asks(ask.name)}>
+    <section class="tool approval" data-state="asking" aria-label={title}>
       <header>
         <strong>
-          {ask.kind === "approval" ? (
-            <>
-              <Visible text={talk.asks(ask.name)} />
-            </>
-          ) : (
-            <Visible text={talk.asksResult(ask.name)} />
-          )}
+          <Visible text={title} />
         </strong>
         <span class="state">{talk.states.asking}</span>
       </header>
-      <p class="reason">{ask.reason}</p>
-      {ask.kind === "approval" ? (
-        <Approval ask={ask} onAnswer={onAnswer} />
-      ) : (
-        <Result ask={ask} onAnswer={onAnswer} />
-      )}
+      {ask.reason && <p class="reason">{ask.reason}</p>}
+      <Answers ask={ask} onAnswer={onAnswer} />
     </section>
   );
 }

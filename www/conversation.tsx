@@ -1,5 +1,5 @@
 // The open session: its turns as they grow, of which only those near the screen are in the page.
-import { useEffect, useMemo, useReducer, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 import { Down } from "./icons.tsx";
 import { TurnView } from "./message.tsx";
 import type { Deeds } from "./message.tsx";
@@ -36,6 +36,12 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
   wasAtEnd.current = view.isAtEnd;
   const isAtStart = view.from === 0 && (nCovered === null || isOpen);
   useSought(talk, sought, view.show, () => setOpen(true));
+  const last = turns?.at(-1);
+  const sent = last?.progress === "sending" ? last.key : "";
+  // Whoever says something wants to see what comes of it.
+  useLayoutEffect(() => {
+    if (sent) view.toEnd();
+  }, [sent]);
   useEffect(() => {
     if (isAtStart && talk.hasOlder && talk.isRead) void talk.older();
   }, [isAtStart, talk, talk.hasOlder, turns]);
@@ -53,7 +59,7 @@ export function ConversationView({ talk, sought, isEdited, deeds, onExample }: C
         />
       );
     }
-    const isLast = row === turns?.at(-1);
+    const isLast = row === last;
     return (
       <TurnView
         key={row.key}
@@ -137,13 +143,16 @@ function seekKey(turns: readonly Turn[] | null, sought: string): string {
   return turns.find((turn) => turn.ids.includes(sought))?.key ?? "";
 }
 
+/** Leads to a message once: whoever goes on from there is not called back. */
 function useSought(talk: Talk, sought: string, show: (key: string) => void, open: () => void): void {
+  const shown = useRef("");
   const key = seekKey(talk.turns, sought);
   useEffect(() => {
-    if (key) {
+    if (key && shown.current !== sought) {
+      shown.current = sought;
       open();
       show(key);
-    } else if (sought && talk.hasOlder) void talk.older();
+    } else if (!key && sought && talk.hasOlder) void talk.older();
   }, [key, sought, talk.hasOlder, talk.turns?.length]);
 }
 

@@ -44,12 +44,13 @@ export class Insight {
       this.evicted = new Map([...this.evicted, [event.toolCallId, event.path]]);
   }
 
-  /** Reads it all anew; what was asked for later counts. */
+  /** Reads it all anew; what was asked for later counts. What cannot be read stays as it was known. */
   async read(version: number): Promise<void> {
     this.#version = version;
     const [agent, slot] = [this.#agent, this.#slot];
-    const info = await agent.session(slot);
-    if (!info) return this.forget();
+    const info = await agent.session(slot).catch(() => undefined);
+    if (info === undefined) return;
+    if (info === null) return this.forget();
     const reads = [
       agent.asks(slot).then((asks) => (this.asks = asks)),
       agent.getAgentState(slot).then((state) => {

@@ -1,9 +1,10 @@
 // One session as the page holds it: what is stored, what is under way, and the deeds that a person can do in it.
-import type { Agent, AgentEvent, Answer, Ask, Call, InputBlock, Msg, Slot } from "lockgate";
+import type { Agent, AgentEvent, Answer, Ask, Call, InputBlock, Slot } from "lockgate";
 import { forgetOpen, noteEnding, noteOpen, wasOpen } from "./endings.ts";
 import { Insight } from "./insight.ts";
 import type { MediaBlock } from "./part.ts";
-import { asked, codeOf, failed, heard, isLive, problemOf, turnsOf } from "./turn.ts";
+import { Past } from "./past.ts";
+import { asked, codeOf, failed, heard, isLive, problemOf } from "./turn.ts";
 import type { Problem, Turn } from "./turn.ts";
 
 /** A call that is under way, or has failed before it was stored. */
@@ -24,9 +25,6 @@ export interface Listener {
   failed(problem: Problem): void;
 }
 
-const pageSize = 1000;
-/** Read again after every call: enough for what a call adds. */
-const tailSize = 100;
 /** How often a call of another tab is looked after: a tab may be gone without a word. */
 const careMs = 4000;
 
@@ -36,36 +34,38 @@ export class Talk {
   draft = "";
   images: readonly MediaBlock[] = [];
   problem: Problem | null = null;
-  hasOlder = false;
   /** Grows whenever the session's state has changed. */
   version = 0;
   #agent: Agent;
   #listener: Listener;
-  #messages: readonly Msg[] = [];
-  #stored: readonly Turn[] | null = null;
+  #past: Past;
   #live: readonly Live[] = [];
   #over = new Set<string>();
   #shown: readonly Turn[] | null = null;
   #opening: Promise<void> | null = null;
   #reading: Promise<void> = Promise.resolve();
-  #older: Promise<void> | null = null;
   #care = 0;
 
   constructor(agent: Agent, slot: Slot, listener: Listener) {
     this.#agent = agent;
     this.slot = slot;
     this.#listener = listener;
+    this.#past = new Past(agent, slot);
     this.insight = new Insight(agent, slot, () => listener.changed("now"));
   }
 
   /** Null until the history is read and nothing was said meanwhile. */
   get turns(): readonly Turn[] | null {
-    if (!this.#stored && !this.#live.length) return null;
-    return (this.#shown ??= joined(this.#stored ?? [], this.#live));
+    if (!this.isRead && !this.#live.length) return null;
+    return (this.#shown ??= joined(this.#past.turns ?? [], this.#live));
   }
 
   get isRead(): boolean {
-    return this.#stored !== null;
+    return this.#past.turns !== null;
+  }
+
+  get hasOlder(): boolean {
+    return this.#past.hasOlder;
   }
 
   get isRunning(): boolean {
@@ -79,7 +79,7 @@ export class Talk {
   /** Whether the last question can be asked again. */
   get canResend(): boolean {
     const isBusy = this.#live.some(({ turn }) => turn.accepted || isLive(turn));
-    return !isBusy && !this.asks.length && !!this.#stored?.at(-1)?.question;
+    return !isBusy && !this.asks.length && !!this.#past.turns?.at(-1)?.question;
   }
 
   /** Reads the session once; later calls share that reading. */
@@ -89,14 +89,17 @@ export class Talk {
 
   /** Reads it again, as another tab may have written it. */
   async reopen(): Promise<void> {
-    if (!this.#opening || !this.#stored) return this.open();
+    if (!this.#opening || !this.isRead) return this.open();
     await this.#reread();
   }
 
   async older(): Promise<void> {
-    if (!this.hasOlder) return;
-    this.#older ??= this.#readOlder().finally(() => (this.#older = null));
-    await this.#older;
+    try {
+      if (await this.#past.readOlder()) this.#update("now");
+    } catch (error) {
+      this.problem = problemOf(error);
+      this.#update("now");
+    }
   }
 
   send(text: string, images: readonly MediaBlock[] = []): void {
@@ -112,7 +115,7 @@ export class Talk {
 
   /** Asks the last question again, or another in its place. */
   resend(text?: string): void {
-    const last = this.#stored?.at(-1);
+    const last = this.#past.turns?.at(-1);
     if (!last) return;
     const isSame = text === undefined || text === last.question;
     const id = isSame ? last.key : crypto.randomUUID();
@@ -164,7 +167,8 @@ export class Talk {
       const { reason, message } = event.reply;
       // What was taken back while it waited was never said.
       if (!live.turn.accepted) return this.#drop(live);
-      if (reason !== "stop" && reason !== "asking")
+      // What waits for a person says so by itself.
+      if (!["stop", "asking", "suspended"].includes(reason))
         noteEnding(message.id, { reason, problem: null });
       void this.#end(live);
     }
@@ -179,33 +183,31 @@ export class Talk {
 
   /** Something else than a call has changed it, here or in another tab, or a call has ended. */
   async changed(): Promise<void> {
-    if (!this.#stored || this.isRunning) return;
+    if (!this.isRead || this.isRunning) return;
     this.version += 1;
     await this.#reread();
   }
 
   /** The session is gone. */
   forget(): void {
-    this.#messages = [];
+    this.#past.forget();
     this.#live = [];
-    this.#set([]);
     this.insight.forget();
+    this.#update("now");
   }
 
   async #open(): Promise<void> {
     try {
       if (wasOpen(this.slot)) await this.#recover();
-      const messages = await this.#agent.history(this.slot, { limit: pageSize });
-      this.#take(messages, messages.length === pageSize);
+      await this.#past.read();
       this.problem = null;
-      this.#listener.changed("now");
       void this.#follow();
-      await this.insight.read(this.version);
+      void this.insight.read(this.version);
     } catch (error) {
       this.#opening = null;
       this.problem = problemOf(error);
     }
-    this.#listener.changed("now");
+    this.#update("now");
   }
 
   /** A page that went away has left a question behind; writing nothing puts it into the log. */
@@ -238,7 +240,7 @@ export class Talk {
 
   /** A call that says nothing new goes on in the last turn. */
   #goOn(start: () => Call): void {
-    const last = this.#stored?.at(-1);
+    const last = this.#past.turns?.at(-1);
     if (last) this.#begin({ ...last, progress: "running", reason: null, problem: null }, start);
   }
 
@@ -259,9 +261,9 @@ export class Talk {
 
   /** A call that another tab has begun. */
   #join(event: AgentEvent): Live | undefined {
-    if (event.type !== "call-start" || event.seq !== 0 || !this.#stored) return undefined;
+    if (event.type !== "call-start" || event.seq !== 0 || !this.isRead) return undefined;
     const [key] = event.messageIds;
-    const last = this.#stored.at(-1);
+    const last = this.#past.turns?.at(-1);
     const turn: Turn =
       key === undefined && last
         ? { ...last, progress: "running", reason: null, problem: null }
@@ -306,38 +308,15 @@ export class Talk {
   #reread(done?: Live): Promise<void> {
     this.#reading = this.#reading.then(async () => {
       try {
-        const tail = await this.#agent.history(this.slot, { limit: tailSize });
-        const at = this.#messages.findIndex(({ id }) => id === tail[0]?.id);
-        if (tail.length < tailSize) this.#take(tail, false, done);
-        else if (at >= 0) this.#take([...this.#messages.slice(0, at), ...tail], this.hasOlder, done);
-        else this.#take(tail, true, done);
+        await this.#past.readEnd();
+        this.#live = this.#live.filter((live) => live !== done);
       } catch (error) {
         this.problem = problemOf(error);
       }
-      this.#listener.changed("now");
+      this.#update("now");
       await this.insight.read(this.version);
     });
     return this.#reading;
-  }
-
-  async #readOlder(): Promise<void> {
-    const before = this.#messages[0]?.id;
-    if (before === undefined) return;
-    try {
-      const page = await this.#agent.history(this.slot, { before, limit: pageSize });
-      if (this.#messages[0]?.id !== before) return;
-      this.#take([...page, ...this.#messages], page.length === pageSize);
-    } catch (error) {
-      this.problem = problemOf(error);
-    }
-    this.#listener.changed("now");
-  }
-
-  #take(messages: readonly Msg[], hasOlder: boolean, done?: Live): void {
-    this.#messages = messages;
-    this.hasOlder = hasOlder;
-    if (done) this.#live = this.#live.filter((live) => live !== done);
-    this.#set(turnsOf(messages));
   }
 
   async #deed(deed: () => Promise<unknown>): Promise<void> {
@@ -362,11 +341,6 @@ export class Talk {
     live.turn = turn;
     // Deltas come faster than a screen can show them.
     this.#update("soon");
-  }
-
-  #set(turns: readonly Turn[]): void {
-    this.#stored = turns;
-    this.#shown = null;
   }
 
   #update(when: "now" | "soon"): void {

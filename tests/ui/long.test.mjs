@@ -46,6 +46,9 @@ story("what is read stays where it is while older messages come and the answer g
   await importFiles(page, [documentOf("Very long", texts.slice(0, 3000))]);
   await listed(page, "Very long").waitFor({ timeout: 60_000 });
   await answer(page).getByText("2999").waitFor();
+  await page.getByRole("textbox", { name: "Message" }).fill("a long answer");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".turn:last-child .answer")?.textContent.length > 40);
   await scroller(page).evaluate((box) => (box.scrollTop -= 3000));
   await page.getByRole("button", { name: "To the end" }).waitFor();
   const place = () =>
@@ -56,15 +59,22 @@ story("what is read stays where it is while older messages come and the answer g
     });
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   const before = await place();
-  await page.getByRole("textbox", { name: "Message" }).fill("a long answer");
-  await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Stop" }).waitFor();
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached", timeout: 60_000 });
   const [key, top] = await place();
   assert.equal(key, before[0]);
   assert.ok(Math.abs(top - before[1]) <= 2, `it moved from ${before[1]} to ${top}`);
   await page.getByRole("button", { name: "To the end" }).click();
   await answer(page).getByText(/finds the conversation in order/).waitFor();
+  assert.equal(await page.getByRole("button", { name: "To the end" }).count(), 0);
+});
+
+story("whoever has scrolled away and says something is taken to what comes of it", desk, async (page) => {
+  await importFiles(page, [documentOf("Long", texts.slice(0, 400))]);
+  await answer(page).getByText("399").waitFor();
+  await scroller(page).evaluate((box) => (box.scrollTop = 0));
+  await page.getByText("Question 0", { exact: true }).waitFor();
+  await sayAndHear(page, "what time is it");
+  await answer(page).getByText(/answered/).waitFor();
   assert.equal(await page.getByRole("button", { name: "To the end" }).count(), 0);
 });
 

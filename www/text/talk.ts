@@ -176,7 +176,7 @@ export const talk = {
   endings: {
     stop: "",
     asking: "",
-    suspended: "Waits for a result from outside",
+    suspended: "",
     interrupted: "Stopped",
     "max-iterations": "Stopped at the limit of steps",
     length: "Cut at the model’s length limit",
