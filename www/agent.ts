@@ -1,50 +1,80 @@
-// The demo agent: an offline model, sessions in IndexedDB, and three tools that do what they say.
-import { createAgent, demoModel, indexedDbStore, tool } from "lockgate";
-import type { Agent } from "lockgate";
-import { remoteAgent } from "lockgate/remote";
+// The agent of this page, made from what was chosen in the settings, with everything on.
+import {
+  anthropic,
+  createAgent,
+  demoModel,
+  gemini,
+  indexedDbStore,
+  localStorageStore,
+  memoryStore,
+  openai,
+} from "lockgate";
+import type { Agent, CompactionConfig, Model, Store } from "lockgate";
+import { noter } from "./by-rules.ts";
+import { skills, subagents, toolGroups, toolsFor } from "./equipment.ts";
+import type { Choices, Key, StoreName } from "./settings/choices.ts";
 
-/** The agent of this page; or that of a worker, if whoever serves the page says where it is. */
-export async function openAgent(): Promise<Agent> {
+/** Or that of a worker, if whoever serves the page says where it is. Bad choices reject with OPTIONS; nothing is read or written before the first call. */
+export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
   const remote = document.querySelector<HTMLMetaElement>('meta[name="lockgate-remote"]')?.content;
-  if (remote) return remoteAgent({ url: remote });
-  return createAgent({
+  if (remote) return (await import("lockgate/remote")).remoteAgent({ url: remote });
+  const model = modelOf(choices, key);
+  const agent: Agent = await createAgent({
     name: "lockgate",
     systemPrompt: "You are a brief and friendly assistant.",
-    model: demoModel({ delayMs: 15 }),
-    store: indexedDbStore("lockgate"),
-    tools: [clock, add, alwaysFails],
+    model,
+    store: storeOf(choices.store),
+    tools: toolsFor(() => agent.files),
+    toolGroups,
+    skills,
+    subagents,
+    workspace: true,
+    taskList: true,
+    planMode: true,
+    metaTool: true,
+    memory: choices.provider === "demo" ? { model: noter } : true,
+    compaction: compactionOf(choices),
+    // Small enough that a page can show what happens.
+    toolResultEviction: { maxChars: 6_000, previewChars: 600 },
   });
+  return agent;
 }
 
-const clock = tool({
-  name: "clock",
-  description: "The time now, on this device.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: () => {
-    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-    return { now: new Date().toISOString(), local: new Date().toLocaleString("en"), timeZone };
-  },
-});
+export function modelOf(choices: Choices, key: Key): Model {
+  const { provider, baseUrl, model, contextWindow } = choices;
+  if (provider === "demo") return demoModel({ delayMs: 15 });
+  const options = {
+    model,
+    ...(baseUrl && { baseUrl }),
+    ...(contextWindow && { contextWindow }),
+    // A function: the key stays in this closure and is asked for when it is needed.
+    ...(key.value && { apiKey: () => key.value }),
+  };
+  return { openai, anthropic, gemini }[provider](options);
+}
 
-const add = tool<{ readonly a: number; readonly b: number }>({
-  name: "add",
-  description: "The sum of two numbers.",
-  inputSchema: {
-    type: "object",
-    properties: { a: { type: "number" }, b: { type: "number" } },
-    required: ["a", "b"],
-  },
-  readOnly: true,
-  execute: ({ a, b }) => a + b,
-});
+/** One of each a page: an agent that takes over from another finds what that one has stored, also in memory. */
+const opened = new Map<StoreName, Store>();
 
-const alwaysFails = tool({
-  name: "always_fails",
-  description: "Throws whenever it is called, to show what a failing tool looks like.",
-  inputSchema: { type: "object", properties: {} },
-  readOnly: true,
-  execute: () => {
-    throw new Error("this tool always fails, on purpose");
-  },
-});
+function storeOf(name: StoreName): Store {
+  const store = opened.get(name) ?? make[name]();
+  opened.set(name, store);
+  return store;
+}
+
+const make: Readonly<Record<StoreName, () => Store>> = {
+  indexeddb: () => indexedDbStore("lockgate"),
+  localstorage: () => localStorageStore("lockgate"),
+  memory: () => memoryStore(),
+};
+
+function compactionOf({ compaction }: Choices): boolean | CompactionConfig {
+  const { when, triggerMessages, triggerTokens, keepMessages } = compaction;
+  if (when === "never") return false;
+  return {
+    keepMessages,
+    // Only when a request is refused as too large: no number of messages or tokens is too many by itself.
+    triggerMessages: when === "trigger" ? triggerMessages : 0,
+    ...(when === "overflow" ? { triggerTokens: 0 } : triggerTokens !== null && { triggerTokens }),
+  };
+}

@@ -1,148 +1,187 @@
-// The page: sessions on the left, the open one on the right, and the keys that work everywhere.
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+// The page: sessions on the left, the open one in the middle, tasks and plan on the right, and the keys that work everywhere.
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Bar } from "./bar.tsx";
 import { useChat } from "./chat.ts";
 import type { Chat } from "./chat.ts";
 import { Composer } from "./composer.tsx";
 import { ConversationView } from "./conversation.tsx";
-import { Mark, Menu, Plus } from "./icons.tsx";
-import { ProblemBox } from "./problem-box.tsx";
-import { goTo, useSessionId } from "./route.ts";
-import { rowsOf, SessionList } from "./session-list.tsx";
-import type { Row } from "./session-list.tsx";
+import { Drawer } from "./drawer.tsx";
+import { imagesOf } from "./files.ts";
+import type { Deeds } from "./message.tsx";
+import { LazyPanel, LazySettings } from "./panel/lazy.tsx";
+import { RenameDialog } from "./rename-dialog.tsx";
+import { addressOf, goTo, usePlace } from "./route.ts";
+import { useSessionDeeds } from "./session-deeds.ts";
+import { rowsOf } from "./session-list.tsx";
+import type { SettingsProps } from "./settings/settings.tsx";
+import { Side } from "./side.tsx";
+import { look } from "./text/look.ts";
+import { talk as words } from "./text/talk.ts";
+import { Toasts } from "./toasts.tsx";
 
-export function App({ chat }: { readonly chat: Chat }) {
+export interface AppProps extends Omit<SettingsProps, "agent" | "onClose"> {
+  readonly chat: Chat;
+}
+
+export function App({ chat, ...settings }: AppProps) {
   useChat(chat);
-  const sessionId = useSessionId();
+  const { userId, sessionId, messageId } = usePlace();
+  const slot = useMemo(() => ({ userId, sessionId }), [userId, sessionId]);
+  const talk = chat.talk(slot);
+  const sessions = chat.sessions(userId);
   const field = useRef<HTMLTextAreaElement>(null);
+  const searchField = useRef<HTMLInputElement>(null);
   const [drawerOpen, setDrawerOpen] = useState(false);
-  const rows = rowsOf(chat.sessions, sessionId);
-  const title = rows.find((row) => row.sessionId === sessionId)?.title ?? "";
-  const running = chat.isRunning(sessionId);
-  const conversation = chat.conversation(sessionId);
+  const [sideWanted, setSideOpen] = useState<boolean | null>(null);
+  const [settingsOpen, setSettingsOpen] = useState(false);
+  const sideButton = useRef<HTMLButtonElement>(null);
+  const [editedId, setEditedId] = useState("");
+  const rows = rowsOf(sessions.infos, sessionId);
+  const row = rows.find((one) => one.sessionId === sessionId);
+  const title = row?.title ?? "";
+  const { tasks, planText } = talk.insight;
+  // Until somebody says otherwise, the side is there where there is room and something to see.
+  const isAtWork = tasks.length > 0 || planText !== "";
+  const isUseful = isAtWork && matchMedia("(min-width: 1100px)").matches;
+  const sideOpen = sideWanted ?? isUseful;
 
-  const show = (id: string) => {
-    goTo(id);
+  const show = (id: string, message = "") => {
+    goTo(addressOf(userId, id, message));
     setDrawerOpen(false);
     // On a phone this would raise the keyboard over the conversation.
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
   };
-  const showNew = () => show(conversation.turns?.length === 0 ? sessionId : crypto.randomUUID());
-  const send = (text: string) => void chat.send(sessionId, text);
-  const remove = (row: Row) => {
-    const wasOpen = row.sessionId === sessionId;
-    const at = rows.indexOf(row);
-    const next = rows[at + 1] ?? rows[at - 1];
-    if (!next) show(crypto.randomUUID());
-    else if (wasOpen) goTo(next.sessionId);
-    // What was never stored has nothing to undo.
-    if (row.updatedAt) chat.remove({ sessionId: row.sessionId, title: row.title, wasOpen });
+  const showNew = () => show(talk.turns?.length === 0 ? sessionId : crypto.randomUUID());
+  const edit = (open: boolean) => setEditedId(open && talk.canResend ? sessionId : "");
+  const deedsOnRows = useSessionDeeds({ chat, userId, rows, openId: sessionId, show });
+  const deeds: Deeds = useMemo(
+    () => ({
+      resend: (text) => talk.resend(text),
+      resume: () => talk.resume(),
+      fork: (message) => void chat.fork(slot, message).then((id) => id && show(id)),
+      switchBranch: (branch) => void talk.switchBranch(branch),
+      cancel: (key) => talk.cancel(key),
+      answer: (answer) => talk.answer([answer]),
+      edit,
+    }),
+    [chat, talk],
+  );
+  const take = async (files: readonly File[]) => {
+    const images = await imagesOf(files);
+    if (images.length) talk.images = [...talk.images, ...images];
+    const documents = files.filter(({ type }) => !type.startsWith("image/"));
+    const texts = await Promise.all(documents.map((file) => file.text()));
+    const imported = await chat.imported(userId, texts);
+    if (imported) show(imported);
+    chat.redraw();
   };
-  const undo = () => {
-    const { removal } = chat;
-    chat.keep();
-    if (removal?.wasOpen) show(removal.sessionId);
+  const closeSide = () => {
+    setSideOpen(false);
+    sideButton.current?.focus();
   };
+  const turnSide = () => (sideOpen ? closeSide() : setSideOpen(true));
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
-    else if (running) chat.stop(sessionId);
+    else if (editedId) edit(false);
+    else if (document.activeElement?.closest(".panel")) closeSide();
+    else if (talk.isRunning) talk.stop();
     else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();
   };
 
-  useEffect(() => void chat.open(sessionId), [chat, sessionId]);
+  useEffect(() => void talk.open(), [talk]);
   useEffect(() => {
     document.title = `${title} · Lockgate`;
   }, [title]);
-  useKeys({ n: showNew, Escape: escape });
-  useVisits(chat, sessionId);
+  useKeys({
+    n: showNew,
+    "/": () => searchField.current?.focus(),
+    i: turnSide,
+    r: () => talk.canResend && talk.resend(),
+    e: () => edit(true),
+    Escape: escape,
+  });
+  useVisits(chat, slot);
+  const isDropping = useDrop(take);
 
   return (
-    <div class={drawerOpen ? "app drawer-open" : "app"}>
-      <nav class="side" aria-label="Sessions">
-        <header>
-          <h1>
-            <Mark /> Lockgate
-          </h1>
-          <button type="button" class="plain" title="New session (n)" onClick={showNew}>
-            <Plus /> New session
-          </button>
-        </header>
-        {chat.problem && <ProblemBox problem={chat.problem} onRetry={() => void chat.refresh()} />}
-        <SessionList
-          rows={rows}
-          openId={sessionId}
-          isListed={chat.isListed}
-          isRunning={(id) => chat.isRunning(id)}
-          onOpen={show}
-          onDelete={remove}
-        />
-        <Legend />
-      </nav>
-      <div class="toast" role="status">
-        {chat.removal && (
-          <>
-            <span>Deleted “{chat.removal.title}”</span>
-            <button type="button" class="plain" onClick={undo}>
-              Undo
-            </button>
-          </>
-        )}
-      </div>
+    <div class="app" data-drawer={drawerOpen || undefined} data-side={sideOpen || undefined}>
+      <Drawer
+        chat={chat}
+        userId={userId}
+        sessions={sessions}
+        rows={rows}
+        openId={sessionId}
+        searchField={searchField}
+        onNew={showNew}
+        onOpen={show}
+        onUser={(user) => {
+          if (user !== null) chat.addUser(user);
+          goTo(addressOf(user, crypto.randomUUID()));
+        }}
+        onDelete={deedsOnRows.remove}
+        onFiles={take}
+        itemsOf={deedsOnRows.itemsOf}
+      />
       <button
         type="button"
         class="shade"
-        aria-label="Close sessions"
-        onClick={() => setDrawerOpen(false)}
+        aria-label={words.close}
+        onClick={() => {
+          setDrawerOpen(false);
+          setSideOpen(false);
+        }}
       />
       <main>
-        <header class="bar">
-          <button
-            type="button"
-            class="bare"
-            aria-label="Show sessions"
-            aria-expanded={drawerOpen}
-            onClick={() => setDrawerOpen(true)}
-          >
-            <Menu />
-          </button>
-          <h2>{title}</h2>
-        </header>
+        <Bar
+          title={title}
+          items={row?.updatedAt ? deedsOnRows.itemsOf(row) : []}
+          drawerOpen={drawerOpen}
+          sideOpen={sideOpen}
+          onDrawer={() => setDrawerOpen(true)}
+          sideButton={sideButton}
+          onSide={turnSide}
+          onSettings={() => setSettingsOpen(true)}
+        />
         <ConversationView
-          key={sessionId}
-          conversation={conversation}
-          running={running}
-          onExample={send}
-          onRetry={() => void chat.reopen(sessionId)}
+          key={`${userId} ${sessionId}`}
+          talk={talk}
+          sought={messageId}
+          isEdited={editedId === sessionId}
+          deeds={deeds}
+          onExample={(prompt) => talk.send(prompt)}
         />
         <Composer
-          draft={conversation.draft}
-          running={running}
+          talk={talk}
           field={field}
-          onWrite={(draft) => chat.write(sessionId, draft)}
-          onSend={send}
-          onStop={() => chat.stop(sessionId)}
+          onChange={() => chat.redraw()}
+          onSend={(text, images) => {
+            if (chat.removal?.slot.sessionId === sessionId) chat.keep();
+            sessions.unhide(sessionId);
+            talk.send(text, images);
+          }}
         />
       </main>
+      {sideOpen && (
+        <aside class="panel" aria-label={look.panel.label}>
+          <LazyPanel
+            agent={chat.agent}
+            slot={slot}
+            version={talk.version}
+            work={<Side insight={talk.insight} />}
+            isAtWork={isAtWork}
+            takesFocus={sideWanted === true}
+          />
+        </aside>
+      )}
+      <Toasts chat={chat} onUndo={deedsOnRows.undo} />
+      {deedsOnRows.renamed && (
+        <RenameDialog title={deedsOnRows.renamed.title} onTitle={deedsOnRows.rename} />
+      )}
+      {settingsOpen && (
+        <LazySettings {...settings} agent={chat.agent} onClose={() => setSettingsOpen(false)} />
+      )}
+      {isDropping && <p class="drop">{words.dropHere}</p>}
     </div>
-  );
-}
-
-const legend = [
-  ["n", "new"],
-  ["↑↓", "move"],
-  ["Enter", "open"],
-  ["Del", "delete"],
-  ["Esc", "stop"],
-] as const;
-
-function Legend() {
-  return (
-    <p class="legend">
-      {legend.map(([key, deed]) => (
-        <span key={key}>
-          <kbd>{key}</kbd> {deed}
-        </span>
-      ))}
-    </p>
   );
 }
 
@@ -151,10 +190,12 @@ function useKeys(keys: Readonly<Record<string, () => void>>): void {
   // Before the page is painted: a key that is pressed at once must not be lost.
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const action = keys[event.key];
+      const action = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
       if (!action || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const isTyping = event.target instanceof Element && event.target.matches("input, textarea");
+      const isTyping =
+        event.target instanceof Element && event.target.matches("input, textarea, select");
       if (isTyping && event.key !== "Escape") return;
+      if (document.querySelector("dialog[open]")) return;
       event.preventDefault();
       action();
     };
@@ -163,21 +204,46 @@ function useKeys(keys: Readonly<Record<string, () => void>>): void {
   });
 }
 
-/** Leaving the page deletes what was removed; coming back reads what other tabs have written. */
-function useVisits(chat: Chat, sessionId: string): void {
+/** Leaving the page deletes what was removed; coming back reads what may have been missed. */
+function useVisits(chat: Chat, slot: { readonly userId: string | null; readonly sessionId: string }): void {
   useEffect(() => void chat.start(), [chat]);
   useEffect(() => {
     const leave = () => chat.flush();
-    const turn = () => {
-      if (document.hidden) return leave();
-      void chat.refresh();
-      void chat.reopen(sessionId);
-    };
+    const turn = () => (document.hidden ? leave() : void chat.refresh(slot));
     addEventListener("pagehide", leave);
     document.addEventListener("visibilitychange", turn);
     return () => {
       removeEventListener("pagehide", leave);
       document.removeEventListener("visibilitychange", turn);
     };
-  }, [chat, sessionId]);
+  }, [chat, slot]);
+}
+
+/** Files that are dropped anywhere on the page; whether some hover over it. */
+function useDrop(take: (files: readonly File[]) => Promise<void>): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
+    const over = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(true);
+    };
+    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
+    const drop = (event: DragEvent) => {
+      if (!hasFiles(event)) return;
+      event.preventDefault();
+      setOver(false);
+      void take([...(event.dataTransfer?.files ?? [])]);
+    };
+    addEventListener("dragover", over);
+    addEventListener("dragleave", leave);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", over);
+      removeEventListener("dragleave", leave);
+      removeEventListener("drop", drop);
+    };
+  });
+  return isOver;
 }

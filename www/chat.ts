@@ -1,61 +1,66 @@
-// The sessions and their conversations, kept in step with the agent; all deeds go through here.
+// The agent as the page holds it: users, their sessions, the open conversations, and the deeds on whole sessions.
 import { useEffect, useReducer } from "preact/hooks";
-import type { Agent, Call, SessionInfo } from "lockgate";
-import { asked, failed, heard, problemOf, turnsOf } from "./turn.ts";
-import type { Problem, Turn } from "./turn.ts";
+import type { Agent, AgentEvent, SessionEvent, Slot } from "lockgate";
 import { forgetLeftover, leftovers, writeLeftover } from "./leftovers.ts";
-
-export interface Conversation {
-  /** Null until the history is read. */
-  readonly turns: readonly Turn[] | null;
-  readonly draft: string;
-  readonly problem: Problem | null;
-}
+import { Sessions } from "./sessions.ts";
+import { Talk } from "./talk.ts";
+import { problemOf } from "./turn.ts";
+import type { Problem } from "./turn.ts";
 
 /** A session that is gone from the list, and will be gone from the store unless it is kept. */
 export interface Removal {
-  readonly sessionId: string;
+  readonly slot: Slot;
   readonly title: string;
   readonly wasOpen: boolean;
 }
 
+export type ExportFormat = "lockgate" | "agentscope" | "markdown";
+
 const undoMs = 6000;
-const unread: Conversation = { turns: null, draft: "", problem: null };
 
 export class Chat {
-  #agent: Agent;
-  #sessions: readonly SessionInfo[] = [];
-  #conversations = new Map<string, Conversation>();
-  #reading = new Map<string, Promise<void>>();
-  #calls = new Map<string, Call>();
-  #gone = new Set<string>();
+  readonly agent: Agent;
+  /** Named users that have sessions, or were just made up. */
+  users: readonly string[] = [];
+  /** What a deed on a session failed with, until it is read. */
+  problem: Problem | null = null;
+  #sessions = new Map<string | null, Sessions>();
+  #talks = new Map<string, Talk>();
   #removal: (Removal & { readonly timer: number }) | null = null;
   #listeners = new Set<() => void>();
   #frame = 0;
-  isListed = false;
-  /** Why the list could not be read, or a session not be deleted. */
-  problem: Problem | null = null;
+  #unsubscribe: () => void;
 
   constructor(agent: Agent) {
-    this.#agent = agent;
+    this.agent = agent;
+    this.#unsubscribe = agent.subscribe("everyone", (event) => this.#hear(event));
   }
 
   get removal(): Removal | null {
     return this.#removal;
   }
 
-  /** Newest first, less what is gone: a list asked for before a deletion may answer after it. */
-  get sessions(): readonly SessionInfo[] {
-    const removed = this.#removal?.sessionId;
-    return this.#sessions.filter((s) => s.sessionId !== removed && !this.#gone.has(s.sessionId));
+  sessions(userId: string | null): Sessions {
+    let sessions = this.#sessions.get(userId);
+    if (!sessions) {
+      sessions = new Sessions(this.agent, userId, () => this.#tell());
+      this.#sessions.set(userId, sessions);
+      void sessions.refresh();
+    }
+    return sessions;
   }
 
-  conversation(sessionId: string): Conversation {
-    return this.#conversations.get(sessionId) ?? unread;
-  }
-
-  isRunning(sessionId: string): boolean {
-    return this.conversation(sessionId).turns?.some(isLive) ?? false;
+  talk(slot: Slot): Talk {
+    const name = nameOf(slot);
+    let talk = this.#talks.get(name);
+    if (!talk) {
+      talk = new Talk(this.agent, slot, {
+        changed: (when) => (when === "now" ? this.#tell() : this.#tellSoon()),
+        failed: (problem) => this.#fail(problem),
+      });
+      this.#talks.set(name, talk);
+    }
+    return talk;
   }
 
   subscribe(listener: () => void): () => void {
@@ -63,144 +68,154 @@ export class Chat {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Finishes what an earlier page could not, then lists what there is. */
+  /** Finishes what an earlier page could not, then looks who there is. */
   async start(): Promise<void> {
-    for (const sessionId of leftovers()) await this.#delete(sessionId);
-    await this.refresh();
+    for (const slot of leftovers()) await this.#delete(slot);
+    await this.#readUsers();
   }
 
-  async refresh(): Promise<void> {
-    try {
-      this.#sessions = await this.#agent.listSessions(null);
-      this.problem = null;
-      this.isListed = true;
-    } catch (error) {
-      this.problem = problemOf(error);
+  /** Reads anew what may have been missed while the page was hidden. */
+  async refresh(slot: Slot): Promise<void> {
+    await Promise.all([
+      this.sessions(slot.userId ?? null).refresh(),
+      this.talk(slot).reopen(),
+      this.#readUsers(),
+    ]);
+  }
+
+  addUser(userId: string): void {
+    this.users = [...new Set([...this.users, userId])].sort();
+    this.#tell();
+  }
+
+  /** What was typed and not sent goes along to where it is said next. */
+  takeOver(last: Chat): void {
+    for (const { slot, draft, images } of last.#talks.values()) {
+      const talk = this.talk(slot);
+      talk.draft = draft;
+      talk.images = images;
     }
+  }
+
+  /** Lets go of the agent: another page takes its place. */
+  close(): void {
+    this.flush();
+    this.#unsubscribe();
+  }
+
+  /** Something that the page keeps in a conversation, such as its draft, has changed. */
+  redraw(): void {
     this.#tell();
   }
 
-  /** Reads the history once; later calls share that reading. */
-  open(sessionId: string): Promise<void> {
-    const reading = this.#reading.get(sessionId) ?? this.#read(sessionId);
-    this.#reading.set(sessionId, reading);
-    return reading;
-  }
-
-  /** Reads the history again, as another tab may have written it, unless a call of ours runs. */
-  async reopen(sessionId: string): Promise<void> {
-    if (this.isRunning(sessionId)) return;
-    this.#reading.delete(sessionId);
-    await this.open(sessionId);
-  }
-
-  write(sessionId: string, draft: string): void {
-    this.#change(sessionId, { draft });
+  dismiss(): void {
+    this.problem = null;
     this.#tell();
   }
 
-  async send(sessionId: string, text: string): Promise<void> {
-    if (this.#removal?.sessionId === sessionId) this.keep();
-    this.#gone.delete(sessionId);
-    this.write(sessionId, "");
-    await this.open(sessionId);
-    const turn = asked(text);
-    const turns = this.conversation(sessionId).turns ?? [];
-    this.#change(sessionId, { turns: [...turns.filter((t) => t.accepted || isLive(t)), turn] });
-    this.#tell();
-    await this.#follow(sessionId, turn);
+  async rename(slot: Slot, title: string): Promise<void> {
+    await this.#deed(() => this.agent.renameSession(slot, title));
   }
 
-  /** Stops the call that runs; those that wait behind it go on. */
-  stop(sessionId: string): void {
-    const turn = this.conversation(sessionId).turns?.find(isLive);
-    if (turn) this.#calls.get(turn.key)?.stop();
+  /** Copies a session up to a message, or whole; answers with the copy's id. */
+  async fork(slot: Slot, upTo?: string): Promise<string | null> {
+    const to = { userId: slot.userId ?? null, sessionId: crypto.randomUUID() };
+    const info = await this.#deed(() => this.agent.fork(slot, to, upTo === undefined ? {} : { upTo }));
+    return info?.sessionId ?? null;
+  }
+
+  /** The session as text, or nothing if it could not be written. */
+  async exported(slot: Slot, format: ExportFormat): Promise<string | null> {
+    return this.#deed(() => this.agent.exportSession(slot, format));
+  }
+
+  /** Makes a session of each text; answers with the last one's id. */
+  async imported(userId: string | null, texts: readonly string[]): Promise<string | null> {
+    let last: string | null = null;
+    for (const text of texts) {
+      const slot = { userId, sessionId: crypto.randomUUID() };
+      const info = await this.#deed(() => this.agent.importSession(slot, text));
+      last = info?.sessionId ?? last;
+    }
+    return last;
   }
 
   remove(removal: Removal): void {
     this.flush();
     const timer = window.setTimeout(() => this.flush(), undoMs);
     this.#removal = { ...removal, timer };
-    this.#tell();
+    this.sessions(removal.slot.userId ?? null).hide(removal.slot.sessionId);
   }
 
   keep(): void {
-    clearTimeout(this.#removal?.timer);
+    const removal = this.#take();
+    if (removal) this.sessions(removal.slot.userId ?? null).unhide(removal.slot.sessionId);
+  }
+
+  /** Really deletes what was removed. A page that goes away may be gone before the store answers, so it is written down first. */
+  flush(): void {
+    const removal = this.#take();
+    if (!removal) return;
+    writeLeftover(removal.slot);
+    void this.#delete(removal.slot);
+  }
+
+  #take(): Removal | null {
+    const removal = this.#removal;
+    clearTimeout(removal?.timer);
     this.#removal = null;
     this.#tell();
+    return removal;
   }
 
-  /**
-   * Really deletes what was removed. A page that goes away may be gone before the store answers,
-   * so it is written down first.
-   */
-  flush(): void {
-    const removal = this.#removal;
-    if (!removal) return;
-    writeLeftover(removal.sessionId);
-    this.keep();
-    void this.#delete(removal.sessionId);
-  }
-
-  async #delete(sessionId: string): Promise<void> {
-    this.#gone.add(sessionId);
-    this.#tell();
+  async #delete(slot: Slot): Promise<void> {
+    const sessions = this.sessions(slot.userId ?? null);
+    sessions.hide(slot.sessionId);
     try {
-      await this.#agent.deleteSession({ sessionId });
-      this.#conversations.set(sessionId, { ...unread, turns: [] });
+      await this.agent.deleteSession(slot);
+      this.#talks.get(nameOf(slot))?.forget();
     } catch (error) {
-      this.#gone.delete(sessionId);
-      await this.refresh();
-      this.problem = problemOf(error);
+      sessions.unhide(slot.sessionId);
+      this.#fail(problemOf(error));
     }
-    forgetLeftover(sessionId);
+    forgetLeftover(slot);
     this.#tell();
   }
 
-  async #read(sessionId: string): Promise<void> {
-    try {
-      const turns = turnsOf(await this.#agent.history({ sessionId }));
-      this.#change(sessionId, { turns, problem: null });
-    } catch (error) {
-      this.#reading.delete(sessionId);
-      this.#change(sessionId, { problem: problemOf(error) });
-    }
+  async #readUsers(): Promise<void> {
+    const known = await this.agent.listUsers().catch(() => []);
+    const named = known.map(({ userId }) => userId).filter((userId) => userId !== null);
+    this.users = [...new Set([...this.users, ...named])].sort();
     this.#tell();
   }
 
-  async #follow(sessionId: string, turn: Turn): Promise<void> {
+  #hear(event: AgentEvent | SessionEvent): void {
+    if (event.type === "storage") return;
+    const userId = event.type === "user-deleted" ? event.userId : (event.slot.userId ?? null);
+    this.#sessions.get(userId)?.hear(event);
+    if (event.type === "user-deleted") return;
+    const talk = this.#talks.get(nameOf(event.slot));
+    if (event.type === "session-deleted") talk?.forget();
+    else if (event.type === "session-changed") void talk?.changed();
+    else talk?.hear(event);
+  }
+
+  async #deed<T>(deed: () => Promise<T>): Promise<T | null> {
     try {
-      const call = this.#agent.stream(turn.question, { sessionId });
-      this.#calls.set(turn.key, call);
-      for await (const event of call) {
-        this.#update(sessionId, turn.key, (now) => heard(now, event));
-        if (event.type === "accepted") void this.refresh();
-      }
+      return await deed();
     } catch (error) {
-      this.#update(sessionId, turn.key, (now) => failed(now, error));
-      this.#giveBack(sessionId, turn.key);
+      this.#fail(problemOf(error));
+      return null;
     }
-    this.#calls.delete(turn.key);
-    await this.refresh();
   }
 
-  /** What was never stored goes back where it was typed. */
-  #giveBack(sessionId: string, key: string): void {
-    const { turns, draft } = this.conversation(sessionId);
-    const turn = turns?.find((t) => t.key === key);
-    if (turn && !turn.accepted && draft === "") this.#change(sessionId, { draft: turn.question });
+  #fail(problem: Problem): void {
+    this.problem = problem;
+    this.#tell();
   }
 
-  #update(sessionId: string, key: string, next: (turn: Turn) => Turn): void {
-    const { turns } = this.conversation(sessionId);
-    if (!turns) return;
-    this.#change(sessionId, { turns: turns.map((turn) => (turn.key === key ? next(turn) : turn)) });
-    // Deltas come faster than a screen can show them: one drawing a frame is enough.
+  #tellSoon(): void {
     this.#frame ||= requestAnimationFrame(() => this.#tell());
-  }
-
-  #change(sessionId: string, change: Partial<Conversation>): void {
-    this.#conversations.set(sessionId, { ...this.conversation(sessionId), ...change });
   }
 
   #tell(): void {
@@ -216,6 +231,6 @@ export function useChat(chat: Chat): void {
   useEffect(() => chat.subscribe(() => draw(undefined)), [chat]);
 }
 
-function isLive(turn: Turn): boolean {
-  return turn.progress !== "ended";
+function nameOf({ userId, sessionId }: Slot): string {
+  return JSON.stringify([userId ?? null, sessionId]);
 }

@@ -1,51 +1,88 @@
-// Where one writes: Enter sends, Shift+Enter makes a new line, Esc stops.
+// Where one writes: Enter sends, Shift+Enter makes a new line, Esc stops; images are pasted or chosen.
 import type { RefObject } from "preact";
-import { Send, Stop } from "./icons.tsx";
+import { useRef } from "preact/hooks";
+import { Cross, Picture, Send, Stop } from "./icons.tsx";
+import { imagesOf } from "./files.ts";
+import type { MediaBlock } from "./part.ts";
+import type { Talk } from "./talk.ts";
+import { talk as words } from "./text/talk.ts";
 
 export interface ComposerProps {
-  readonly draft: string;
-  readonly running: boolean;
+  readonly talk: Talk;
   readonly field: RefObject<HTMLTextAreaElement | null>;
-  readonly onWrite: (draft: string) => void;
-  readonly onSend: (text: string) => void;
-  readonly onStop: () => void;
+  readonly onChange: () => void;
+  readonly onSend: (text: string, images: readonly MediaBlock[]) => void;
 }
 
-export function Composer({ draft, running, field, onWrite, onSend, onStop }: ComposerProps) {
+export function Composer({ talk, field, onChange, onSend }: ComposerProps) {
+  const { draft, images, isRunning } = talk;
+  const chooser = useRef<HTMLInputElement>(null);
   const text = draft.trim();
+  const canSend = text !== "" || images.length > 0;
   const send = (event: Event) => {
     event.preventDefault();
-    if (text) onSend(text);
+    if (canSend) onSend(text, images);
     field.current?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     // While an input method is open, Enter chooses a word.
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
   };
+  const attach = async (files: FileList | null | undefined) => {
+    const found = await imagesOf([...(files ?? [])]);
+    if (!found.length) return;
+    talk.images = [...talk.images, ...found];
+    onChange();
+  };
+  const detach = (image: MediaBlock) => {
+    talk.images = talk.images.filter((one) => one !== image);
+    onChange();
+  };
   return (
     <form class="composer" onSubmit={send}>
+      {images.length > 0 && (
+        <ul class="attached">
+          {images.map((image, at) => (
+            <li key={at}>
+              {image.name ?? words.unnamed}
+              <button type="button" class="bare" aria-label={words.detach(image.name ?? words.unnamed)} onClick={() => detach(image)}>
+                <Cross />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
       <div class="box">
+        <button type="button" class="round quiet" aria-label={words.attach} title={words.attach} onClick={() => chooser.current?.click()}>
+          <Picture />
+        </button>
+        <input
+          ref={chooser}
+          type="file"
+          accept="image/*"
+          multiple
+          hidden
+          onChange={(event) => void attach(event.currentTarget.files)}
+        />
         <textarea
           ref={field}
           rows={Math.min(8, draft.split("\n").length)}
-          aria-label="Message"
-          placeholder={running ? "Say more; it waits its turn" : "Say something"}
+          aria-label={words.message}
+          placeholder={isRunning ? words.sayMore : words.say}
           value={draft}
-          onInput={(event) => onWrite(event.currentTarget.value)}
+          onInput={(event) => {
+            talk.draft = event.currentTarget.value;
+            onChange();
+          }}
+          onPaste={(event) => void attach(event.clipboardData?.files)}
           onKeyDown={onKeyDown}
         />
-        {running && (
-          <button type="button" class="round" aria-label="Stop" title="Stop (Esc)" onClick={onStop}>
+        {isRunning && (
+          <button type="button" class="round" aria-label={words.stop} title={words.stopHint} onClick={() => talk.stop()}>
             <Stop />
           </button>
         )}
-        <button
-          type="submit"
-          class="round primary"
-          aria-label="Send"
-          title="Send (Enter)"
-          disabled={!text}
-        >
+        <button type="submit" class="round primary" aria-label={words.send} title={words.sendHint} disabled={!canSend}>
           <Send />
         </button>
       </div>

@@ -1,28 +1,39 @@
 // Deletions that were begun and perhaps not finished, written down for the next page to finish.
+import type { Slot } from "lockgate";
 
 const key = "lockgate.leftovers";
 
-export function leftovers(): readonly string[] {
+export function leftovers(): readonly Slot[] {
   try {
     const stored: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
-    return Array.isArray(stored) ? stored.filter((id) => typeof id === "string") : [];
+    return Array.isArray(stored) ? stored.filter(isSlot) : [];
   } catch {
     // Where storage is forbidden there is nothing to finish either.
     return [];
   }
 }
 
-export function writeLeftover(sessionId: string): void {
-  keep([...leftovers().filter((id) => id !== sessionId), sessionId]);
+export function writeLeftover(slot: Slot): void {
+  keep([...others(slot), slot]);
 }
 
-export function forgetLeftover(sessionId: string): void {
-  keep(leftovers().filter((id) => id !== sessionId));
+export function forgetLeftover(slot: Slot): void {
+  keep(others(slot));
 }
 
-function keep(ids: readonly string[]): void {
+function others({ userId, sessionId }: Slot): readonly Slot[] {
+  return leftovers().filter((one) => one.sessionId !== sessionId || one.userId !== userId);
+}
+
+function isSlot(value: unknown): value is Slot {
+  if (typeof value !== "object" || value === null) return false;
+  const { sessionId, userId } = value as Partial<Slot>;
+  return typeof sessionId === "string" && (userId === null || typeof userId === "string");
+}
+
+function keep(slots: readonly Slot[]): void {
   try {
-    if (ids.length) localStorage.setItem(key, JSON.stringify(ids));
+    if (slots.length) localStorage.setItem(key, JSON.stringify(slots));
     else localStorage.removeItem(key);
   } catch {
     // Forbidden storage only loses the second chance; the deletion itself is under way.

@@ -1,19 +1,60 @@
-// Opens the agent and puts the page up, or says why it could not.
+// Opens the agent and puts the page up, opens another when the settings change, or says why it could not.
 import { render } from "preact";
+import type { Agent } from "lockgate";
 import { openAgent } from "./agent.ts";
 import { App } from "./app.tsx";
 import { Chat } from "./chat.ts";
-import { ProblemBox } from "./problem-box.tsx";
+import { counted } from "./loading.ts";
+import { defaults, keep, noKey, readChoices, readKey } from "./settings/choices.ts";
+import type { Choices, Key } from "./settings/choices.ts";
+import { StartProblem } from "./start-problem.tsx";
 import { problemOf } from "./turn.ts";
 
 const root = document.getElementById("app") ?? document.body;
+let inUse: Chat | null = null;
 
-try {
-  render(<App chat={new Chat(await openAgent())} />, root);
-} catch (error) {
-  const retry = () => location.reload();
-  render(
-    <ProblemBox title="Lockgate could not start" problem={problemOf(error)} onRetry={retry} />,
-    root,
-  );
+async function start(choices: Choices, key: Key): Promise<void> {
+  const progress = document.querySelector("progress");
+  const tell = (part: number) => {
+    if (progress) progress.value = part;
+  };
+  try {
+    const agent = await counted(() => openAgent(choices, key), tell);
+    show(agent, choices, key);
+  } catch (error) {
+    const place = document.querySelector<HTMLElement>(".start") ?? root;
+    place.replaceChildren();
+    const isPlain = choices === defaults;
+    render(
+      <StartProblem
+        problem={problemOf(error)}
+        onRetry={() => location.reload()}
+        {...(!isPlain && { onPlain: () => void start(defaults, noKey) })}
+      />,
+      place,
+    );
+  }
 }
+
+function show(agent: Agent, choices: Choices, key: Key): void {
+  const chat = new Chat(agent);
+  // The page that came as HTML has done its work.
+  if (!inUse) root.replaceChildren();
+  else chat.takeOver(inUse);
+  inUse = chat;
+  render(<App {...{ chat, choices }} apiKey={key} onApply={apply} />, root);
+}
+
+/** What runs goes on to its end with the agent it began with; what is said next is the new one's. */
+async function apply(choices: Choices, key: Key): Promise<boolean> {
+  const last = inUse;
+  const agent = await openAgent(choices, key);
+  const isKept = keep(choices, key);
+  show(agent, choices, key);
+  last?.close();
+  void last?.agent.drain().then(() => last.agent.close());
+  return isKept;
+}
+
+const choices = readChoices();
+await start(choices, readKey(choices));

@@ -1,166 +1,90 @@
-// Markdown as nodes, from the parser's token tree: no text becomes HTML, and nothing is loaded.
-import { lexer } from "marked";
-import type { Token, Tokens } from "marked";
+// Markdown as nodes: no text becomes HTML, and nothing is loaded.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { blocksOf } from "./blocks.ts";
+import type { Block, List, Table } from "./blocks.ts";
+import { CodeBlock } from "./code-block.tsx";
+import { inline } from "./inline.tsx";
+import { talk } from "./text/talk.ts";
 
 export function Markdown({ text }: { readonly text: string }) {
-  return <div class="markdown">{useMemo(() => nodesOf(text), [text])}</div>;
+  const blocks = useMemo(() => blocksOf(text), [text]);
+  return (
+    <div class="markdown">
+      {blocks.map((block, at) => (
+        <BlockView key={at} block={block} />
+      ))}
+    </div>
+  );
 }
 
 export function nodesOf(text: string): ComponentChildren {
-  return nodes(parse(text), 0);
+  return blocksOf(text).map(node);
 }
 
-/** Deeper than anyone writes; text made to nest further is shown as it stands. */
-const maxDepth = 24;
-
-function parse(text: string): readonly Token[] {
-  try {
-    return lexer(text);
-  } catch {
-    // The parser is recursive: text made to exhaust the stack is still text.
-    return [{ type: "paragraph", raw: text, text }];
-  }
+/** While an answer grows only its last block changes: the others keep their nodes. */
+function BlockView({ block }: { readonly block: Block }) {
+  const same = JSON.stringify(block);
+  // The text stands for the block, which is made anew with every delta.
+  return useMemo(() => <>{node(block)}</>, [same]);
 }
 
-function nodes(tokens: readonly Token[] | undefined, depth: number): ComponentChildren {
-  return tokens?.map((token) => node(token, depth + 1));
-}
-
-/** What stands inside a token: its own tokens, or else its text. */
-function inside(token: Token, depth: number): ComponentChildren {
-  if ("tokens" in token && token.tokens) return nodes(token.tokens, depth);
-  return "text" in token ? plain(String(token.text)) : token.raw;
-}
-
-function node(token: Token, depth: number): ComponentChildren {
-  if (depth > maxDepth) return token.raw;
-  switch (token.type) {
-    case "space":
-    case "def":
-      return null;
-    case "heading":
-      return heading(token as Tokens.Heading, depth);
+function node(block: Block): ComponentChildren {
+  switch (block.type) {
     case "paragraph":
-      return <p>{inside(token, depth)}</p>;
-    case "blockquote":
-      return <blockquote>{inside(token, depth)}</blockquote>;
-    case "list":
-      return list(token as Tokens.List, depth);
-    case "table":
-      return table(token as Tokens.Table, depth);
+      return <p>{inline(block.text)}</p>;
+    case "heading":
+      return heading(block.depth, inline(block.text));
     case "code":
-      return (
-        <pre tabIndex={0}>
-          <code>{token.text}</code>
-        </pre>
-      );
-    case "hr":
+      return <CodeBlock language={block.language} text={block.text} />;
+    case "quote":
+      return <blockquote>{block.blocks.map(node)}</blockquote>;
+    case "rule":
       return <hr />;
-    case "strong":
-      return <strong>{inside(token, depth)}</strong>;
-    case "em":
-      return <em>{inside(token, depth)}</em>;
-    case "del":
-      return <del>{inside(token, depth)}</del>;
-    case "codespan":
-      return <code>{token.text}</code>;
-    case "br":
-      return <br />;
-    case "escape":
-      return token.text;
-    case "link":
-      return link(token.href, inside(token, depth));
-    case "image":
-      return link(token.href, token.text || token.href);
-    case "checkbox":
-      return (
-        <input
-          type="checkbox"
-          disabled
-          checked={(token as Tokens.Checkbox).checked}
-          aria-label="task"
-        />
-      );
-    case "text":
-      return inside(token, depth);
-    default:
-      // Raw HTML, and whatever a later parser adds, is shown as it was written.
-      return token.raw;
+    case "list":
+      return list(block);
+    case "table":
+      return table(block);
   }
 }
 
-/** The page has its own h1 and h2. */
-function heading(token: Tokens.Heading, depth: number): ComponentChildren {
-  const content = inside(token, depth);
-  if (token.depth === 1) return <h3>{content}</h3>;
-  if (token.depth === 2) return <h4>{content}</h4>;
-  return <h5>{content}</h5>;
+/** The page has its own h1 and h2; and an answer may begin with any depth, so all are of one level and look different. */
+function heading(depth: number, content: ComponentChildren): ComponentChildren {
+  return <h3 data-depth={Math.min(depth, 3)}>{content}</h3>;
 }
 
-function list(token: Tokens.List, depth: number): ComponentChildren {
-  const items = token.items.map((item) => <li>{inside(item, depth + 1)}</li>);
-  return token.ordered ? <ol start={Number(token.start) || 1}>{items}</ol> : <ul>{items}</ul>;
+function list({ start, items, loose }: List): ComponentChildren {
+  const shown = items.map(({ checked, blocks }) => (
+    <li class={checked === null ? undefined : "task"}>
+      {checked !== null && <input type="checkbox" disabled checked={checked} aria-label={talk.task} />}
+      {blocks.map((block) => (block.type === "paragraph" && !loose ? inline(block.text) : node(block)))}
+    </li>
+  ));
+  return start === null ? <ul>{shown}</ul> : <ol start={start}>{shown}</ol>;
 }
 
-function table(token: Tokens.Table, depth: number): ComponentChildren {
-  const cells = (row: readonly Tokens.TableCell[]) =>
-    row.map((cell) => <td class={cell.align ?? undefined}>{nodes(cell.tokens, depth)}</td>);
+function table({ aligned, header, rows }: Table): ComponentChildren {
+  const classOf = (at: number) => aligned[at] || undefined;
   return (
     <div class="table" tabIndex={0}>
       <table>
         <thead>
           <tr>
-            {token.header.map((cell) => (
-              <th class={cell.align ?? undefined}>{nodes(cell.tokens, depth)}</th>
+            {header.map((cell, at) => (
+              <th class={classOf(at)}>{inline(cell)}</th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {token.rows.map((row) => (
-            <tr>{cells(row)}</tr>
+          {rows.map((row) => (
+            <tr>
+              {row.map((cell, at) => (
+                <td class={classOf(at)}>{inline(cell)}</td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>
     </div>
-  );
-}
-
-function link(href: string, content: ComponentChildren): ComponentChildren {
-  if (!isSafe(href)) return content;
-  return (
-    <a href={href} target="_blank" rel="noopener noreferrer">
-      {content}
-    </a>
-  );
-}
-
-function isSafe(href: string): boolean {
-  try {
-    return ["http:", "https:", "mailto:"].includes(new URL(href).protocol);
-  } catch {
-    // A relative address would lead into this page.
-    return false;
-  }
-}
-
-const named: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  nbsp: "\u00a0",
-};
-
-/** The parser leaves character references to its HTML renderer, which is not used here. */
-function plain(text: string): string {
-  return text.replace(
-    /&(?:#(\d{1,7})|(\w{2,4}));/g,
-    (whole: string, code?: string, name?: string) => {
-      if (name) return named[name] ?? whole;
-      const point = Number(code);
-      return point > 0 && point <= 0x10ffff ? String.fromCodePoint(point) : whole;
-    },
   );
 }

@@ -1,114 +1,227 @@
-// One turn on the page: the question, then the answer with its thinking and its tool calls.
-import { useMemo } from "preact/hooks";
-import type { Reason } from "lockgate";
+// One turn on the page: the question, then the answer with its thinking and its tool calls, and what can be done with it.
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Answer, Ask } from "lockgate";
+import { ApprovalCard } from "./approval-card.tsx";
+import type { Fork } from "./forks.ts";
+import { Back, Forth } from "./icons.tsx";
 import { Markdown } from "./markdown.tsx";
+import { MediaView } from "./media.tsx";
+import type { Part } from "./part.ts";
 import { ProblemBox } from "./problem-box.tsx";
+import { talk } from "./text/talk.ts";
 import { timeOfDay } from "./time.ts";
-import type { Part, ToolPart, Turn } from "./turn.ts";
+import { ToolCard } from "./tool-card.tsx";
+import { lastId } from "./turn.ts";
+import type { Turn } from "./turn.ts";
 
-export function TurnView({ turn }: { readonly turn: Turn }) {
-  // The same turn gives the same nodes: a long conversation costs nothing while its end streams.
+/** What a person can do with a turn. */
+export interface Deeds {
+  readonly resend: (text?: string) => void;
+  readonly resume: () => void;
+  readonly fork: (messageId: string) => void;
+  readonly switchBranch: (branch: string) => void;
+  readonly cancel: (key: string) => void;
+  readonly answer: (answer: Answer) => void;
+  /** Opens or closes the editor of the last question. */
+  readonly edit: (open: boolean) => void;
+}
+
+export interface TurnProps {
+  readonly turn: Turn;
+  /** How many calls stand before it in the queue. */
+  readonly nAhead: number;
+  readonly isFirst: boolean;
+  readonly canResend: boolean;
+  readonly isEdited: boolean;
+  readonly isSought: boolean;
+  readonly fork: Fork | undefined;
+  readonly asks: readonly Ask[];
+  readonly evicted: ReadonlyMap<string, string>;
+  readonly deeds: Deeds;
+}
+
+export function TurnView(props: TurnProps) {
+  const { turn, nAhead, isFirst, canResend, isEdited, isSought, fork, asks, evicted } = props;
+  // The same turn gives the same nodes: what is on the screen costs nothing while the end streams.
   return useMemo(
     () => (
-      <article class="turn" data-progress={turn.progress}>
-        {turn.question && (
-          <header class="question">
-            <p>{turn.question}</p>
-            <time dateTime={turn.at}>{timeOfDay(turn.at)}</time>
-          </header>
-        )}
+      <article
+        class="turn"
+        data-key={turn.key}
+        data-progress={turn.progress === "sending" && nAhead ? "queued" : turn.progress}
+        data-first={isFirst || undefined}
+        data-sought={isSought || undefined}
+      >
+        {isEdited ? <Editor {...props} /> : <Question turn={turn} />}
         <div class="answer">
           {turn.parts.map((part, index) => (
-            <PartView key={index} part={part} open={turn.progress === "running"} />
+            <PartView key={index} part={part} {...props} />
           ))}
         </div>
-        <Ending turn={turn} />
+        <Ending turn={turn} nAhead={nAhead} canResend={canResend} deeds={props.deeds} />
+        {turn.progress === "ended" && turn.accepted && <Actions {...props} />}
       </article>
     ),
-    [turn],
+    [turn, nAhead, isFirst, canResend, isEdited, isSought, fork, asks, evicted],
   );
 }
 
-function PartView({ part, open }: { readonly part: Part; readonly open: boolean }) {
+function Question({ turn }: { readonly turn: Turn }) {
+  if (!turn.question && !turn.media.length) return null;
+  return (
+    <header class="question">
+      <div>
+        {turn.media.map((media, at) => (
+          <MediaView key={at} media={media} />
+        ))}
+        {turn.question && <p>{turn.question}</p>}
+      </div>
+      <time dateTime={turn.at}>{timeOfDay(turn.at)}</time>
+    </header>
+  );
+}
+
+function Editor({ turn, deeds }: TurnProps) {
+  const [text, setText] = useState(turn.question);
+  const field = useRef<HTMLTextAreaElement>(null);
+  // Before the page is painted: a key that is pressed at once is meant for it.
+  useLayoutEffect(() => field.current?.focus(), []);
+  const ask = (event: Event) => {
+    event.preventDefault();
+    deeds.edit(false);
+    if (text.trim()) deeds.resend(text.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) ask(event);
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    deeds.edit(false);
+  };
+  return (
+    <form class="question editor" onSubmit={ask}>
+      <textarea
+        ref={field}
+        rows={Math.min(8, text.split("\n").length)}
+        aria-label={talk.editQuestion}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={onKeyDown}
+      />
+      <footer>
+        <button type="button" class="plain" onClick={() => deeds.edit(false)}>
+          {talk.cancel}
+        </button>
+        <button type="submit" class="plain primary">
+          {talk.askAgain}
+        </button>
+      </footer>
+    </form>
+  );
+}
+
+function PartView({ part, turn, asks, evicted, deeds }: TurnProps & { readonly part: Part }) {
   switch (part.kind) {
     case "text":
       return <Markdown text={part.text} />;
     case "thinking":
       return (
         <details class="thinking">
-          <summary>{open ? "Thinking" : "Thought"}</summary>
+          <summary>{turn.progress === "running" ? talk.thinking : talk.thought}</summary>
           <p>{part.text}</p>
         </details>
       );
-    case "tool":
-      return <ToolCard tool={part} />;
+    case "tool": {
+      const ask = asks.find(({ toolCallId }) => toolCallId === part.id);
+      if (ask) return <ApprovalCard key={part.id} ask={ask} onAnswer={deeds.answer} />;
+      return <ToolCard tool={part} evictedTo={evicted.get(part.resultId) ?? evicted.get(part.id) ?? ""} />;
+    }
+    case "media":
+      return <MediaView media={part.media} />;
     case "note":
       return <p class="note">{part.text}</p>;
   }
 }
 
-function ToolCard({ tool }: { readonly tool: ToolPart }) {
-  return (
-    <section class="tool" data-state={tool.state} aria-label={`Tool ${tool.name}`}>
-      <header>
-        <code>{tool.name}</code>
-        <span class="state">{states[tool.state]}</span>
-      </header>
-      {tool.input && tool.input !== "{}" && <Field name="in" text={tool.input} />}
-      {tool.output && <Field name="out" text={tool.output} />}
-    </section>
-  );
-}
-
-function Field({ name, text }: { readonly name: string; readonly text: string }) {
-  return (
-    <div class="field">
-      <span>{name}</span>
-      {/* Long output scrolls, and what scrolls must be reachable by keyboard. */}
-      <pre tabIndex={text.length > 400 ? 0 : undefined}>{text}</pre>
-    </div>
-  );
-}
-
-function Ending({ turn }: { readonly turn: Turn }) {
+function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nAhead" | "canResend" | "deeds">) {
   if (turn.problem) {
-    const title = turn.accepted ? "The answer failed" : "Not sent";
-    return <ProblemBox title={title} problem={turn.problem} />;
+    const title = turn.accepted ? talk.answerFailed : talk.notSent;
+    const retry = turn.accepted && canResend ? { onRetry: () => deeds.resend() } : {};
+    return <ProblemBox title={title} problem={turn.problem} {...retry} />;
   }
-  const note = noteOf(turn);
-  return note ? <p class="note">{note}</p> : null;
+  const isCutOff = turn.progress === "ended" && canResend && turn.parts.every(({ kind }) => kind === "note");
+  if (isCutOff) {
+    return (
+      <p class="note">
+        {!turn.parts.length && `${talk.unanswered} `}
+        <button type="button" class="plain" onClick={deeds.resume}>
+          {talk.goOn}
+        </button>
+      </p>
+    );
+  }
+  const note = noteOf(turn, nAhead);
+  if (!note) return null;
+  return (
+    <p class="note">
+      {note}
+      {!turn.accepted && nAhead > 0 && (
+        <button type="button" class="link" onClick={() => deeds.cancel(turn.key)}>
+          {talk.takeBack}
+        </button>
+      )}
+    </p>
+  );
 }
 
-function noteOf(turn: Turn): string {
+function noteOf(turn: Turn, nAhead: number): string {
   switch (turn.progress) {
     case "sending":
-      return "Sending";
+      return nAhead ? talk.queued(nAhead) : talk.sending;
     case "queued":
-      return turn.nAhead > 0 ? `Queued, ${turn.nAhead} ahead` : "Queued";
+      return talk.queued(nAhead);
     case "running":
-      return turn.parts.length ? "" : "Waiting for the first word";
+      return turn.busy || (turn.parts.length ? "" : talk.waiting);
     case "ended":
-      return turn.reason ? endings[turn.reason] : "";
+      return turn.reason ? talk.endings[turn.reason] : "";
   }
 }
 
-const states: Readonly<Record<ToolPart["state"], string>> = {
-  asked: "asked",
-  running: "running",
-  success: "done",
-  error: "failed",
-  denied: "denied",
-  interrupted: "interrupted",
-  suspended: "suspended",
-};
+function Actions({ turn, canResend, fork, asks, deeds, isEdited }: TurnProps) {
+  return (
+    <footer class="actions">
+      {fork && <Ways fork={fork} onSwitch={deeds.switchBranch} />}
+      {canResend && !isEdited && (
+        <>
+          <button type="button" class="link" onClick={() => deeds.resend()}>
+            {talk.again}
+          </button>
+          <button type="button" class="link" onClick={() => deeds.edit(true)}>
+            {talk.edit}
+          </button>
+        </>
+      )}
+      {asks.length === 0 && (
+        <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
+          {talk.forkHere}
+        </button>
+      )}
+    </footer>
+  );
+}
 
-const endings: Readonly<Record<Reason, string>> = {
-  stop: "",
-  asking: "Waits for an approval",
-  suspended: "Waits for a result from outside",
-  interrupted: "Stopped",
-  "max-iterations": "Stopped at the limit of steps",
-  length: "Cut at the model’s length limit",
-  middleware: "Stopped by a rule of this agent",
-  empty: "The model answered nothing",
-};
+function Ways({ fork, onSwitch }: { readonly fork: Fork; readonly onSwitch: (branch: string) => void }) {
+  const { ways, at } = fork;
+  const step = (by: number, label: string, arrow: preact.JSX.Element) => (
+    <button type="button" class="bare" aria-label={label} disabled={!ways[at + by]} onClick={() => onSwitch(ways[at + by] ?? "")}>
+      {arrow}
+    </button>
+  );
+  return (
+    <span class="ways" role="group" aria-label={talk.branchLabel(at + 1, ways.length)}>
+      {step(-1, talk.earlier, <Back />)}
+      <span aria-hidden="true">{talk.branch(at + 1, ways.length)}</span>
+      {step(1, talk.later, <Forth />)}
+    </span>
+  );
+}

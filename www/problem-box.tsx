@@ -1,4 +1,5 @@
 // What went wrong and what can be done about it, where it went wrong.
+import { talk } from "./text/talk.ts";
 import type { Problem } from "./turn.ts";
 
 export interface ProblemBoxProps {
@@ -15,7 +16,7 @@ export function ProblemBox({ title, problem, onRetry }: ProblemBoxProps) {
       {problem.hint && <p class="quiet">{problem.hint}</p>}
       {onRetry && (
         <button type="button" class="plain" onClick={onRetry}>
-          Try again
+          {talk.tryAgain}
         </button>
       )}
     </div>

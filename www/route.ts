@@ -1,42 +1,57 @@
-// Which session the address names: `#/s/<id>`, so that reload, back and bookmarks keep it.
+// What the address names: `#/s/<session>`, `#/u/<user>/s/<session>`, and `/m/<message>` behind either.
 import { useLayoutEffect, useState } from "preact/hooks";
 
-export function addressOf(sessionId: string): string {
-  return `#/s/${encodeURIComponent(sessionId)}`;
+export interface Place {
+  readonly userId: string | null;
+  readonly sessionId: string;
+  /** The message to show; empty for the end. */
+  readonly messageId: string;
 }
 
-/** Opens a session at once: setting the hash would tell us only after the keys that were pressed meanwhile. */
-export function goTo(sessionId: string): void {
-  const address = addressOf(sessionId);
+export function addressOf(userId: string | null, sessionId: string, messageId = ""): string {
+  const user = userId === null ? "" : `/u/${encodeURIComponent(userId)}`;
+  const message = messageId && `/m/${encodeURIComponent(messageId)}`;
+  return `#${user}/s/${encodeURIComponent(sessionId)}${message}`;
+}
+
+/** Goes there at once: setting the hash would tell us only after the keys that were pressed meanwhile. */
+export function goTo(address: string): void {
   if (location.hash === address) return;
   history.pushState(null, "", address);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-/** The session in the address; an address without one becomes that of a new session. */
-export function useSessionId(): string {
-  const [sessionId, setSessionId] = useState(readOrMint);
+/** The place in the address; an address without one becomes that of a new session. */
+export function usePlace(): Place {
+  const [place, setPlace] = useState(readOrMint);
   useLayoutEffect(() => {
-    const follow = () => setSessionId(readOrMint());
+    const follow = () => setPlace(readOrMint());
     addEventListener("hashchange", follow);
     return () => removeEventListener("hashchange", follow);
   }, []);
-  return sessionId;
+  return place;
 }
 
-function readOrMint(): string {
+function readOrMint(): Place {
   const found = read();
   if (found) return found;
-  const minted = crypto.randomUUID();
-  history.replaceState(null, "", addressOf(minted));
-  return minted;
+  const sessionId = crypto.randomUUID();
+  history.replaceState(null, "", addressOf(null, sessionId));
+  return { userId: null, sessionId, messageId: "" };
 }
 
-function read(): string {
+function read(): Place | null {
+  const [, user, session, message] =
+    /^#(?:\/u\/([^/]+))?\/s\/([^/]+)(?:\/m\/([^/]+))?$/.exec(location.hash) ?? [];
+  if (!session) return null;
   try {
-    return decodeURIComponent(/^#\/s\/(.+)$/.exec(location.hash)?.[1] ?? "");
+    return {
+      userId: user === undefined ? null : decodeURIComponent(user),
+      sessionId: decodeURIComponent(session),
+      messageId: decodeURIComponent(message ?? ""),
+    };
   } catch {
-    // A broken escape names no session.
-    return "";
+    // A broken escape names nothing.
+    return null;
   }
 }

@@ -1,86 +1,185 @@
-// The sessions, newest first: arrows move, Enter opens, Delete deletes.
-import { useEffect, useState } from "preact/hooks";
+// The sessions, newest first, of which only those near the screen are in the page: arrows move, Enter opens, Delete deletes.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SessionInfo } from "lockgate";
-import { Bin } from "./icons.tsx";
+import { Dots } from "./icons.tsx";
+import { MenuButton } from "./menu.tsx";
+import type { MenuItem } from "./menu.tsx";
 import { addressOf } from "./route.ts";
+import type { Sessions } from "./sessions.ts";
+import { talk } from "./text/talk.ts";
 import { ago } from "./time.ts";
 
-export interface Row {
-  readonly sessionId: string;
-  readonly title: string;
-  /** Empty for a session that nothing was said in yet. */
-  readonly updatedAt: string;
-}
+/** A session as the list shows it; one that nothing was said in yet has no time. */
+export type Row = Pick<
+  SessionInfo,
+  "sessionId" | "title" | "summary" | "updatedAt" | "running" | "asking" | "branches"
+>;
 
 export interface SessionListProps {
+  readonly sessions: Sessions;
   readonly rows: readonly Row[];
   readonly openId: string;
-  readonly isListed: boolean;
-  readonly isRunning: (sessionId: string) => boolean;
   readonly onOpen: (sessionId: string) => void;
   readonly onDelete: (row: Row) => void;
+  readonly itemsOf: (row: Row) => readonly MenuItem[];
 }
 
 /** The open session has a row from the start, stored or not. */
-export function rowsOf(sessions: readonly SessionInfo[], openId: string): readonly Row[] {
-  const rows = sessions.map(({ sessionId, title, updatedAt }) => ({
-    sessionId,
-    title: title || "New session",
-    updatedAt,
+export function rowsOf(infos: readonly SessionInfo[], openId: string): readonly Row[] {
+  const rows = infos.map((info) => ({
+    ...info,
+    title: info.title || talk.newSession,
+    // A line is no place for signs of Markdown.
+    summary: info.summary.replace(/[`*#|]+/g, ""),
   }));
   if (rows.some((row) => row.sessionId === openId)) return rows;
-  return [{ sessionId: openId, title: "New session", updatedAt: "" }, ...rows];
+  return [{ ...unsaid, sessionId: openId }, ...rows];
 }
 
+const unsaid: Row = {
+  sessionId: "",
+  title: talk.newSession,
+  summary: "",
+  updatedAt: "",
+  running: false,
+  asking: false,
+  branches: 0,
+};
+
+/** Rows drawn above and below what is seen. */
+const margin = 12;
+
 export function SessionList(props: SessionListProps) {
-  const { rows, openId, isListed, isRunning, onOpen, onDelete } = props;
+  const { sessions, rows, openId, onOpen, onDelete, itemsOf } = props;
+  const { list, from, to, rowPx, focus } = useRows(rows.length);
   const nowMs = useNow();
+  useEffect(() => {
+    if (to >= rows.length - margin) void sessions.more();
+  }, [sessions, to, rows.length]);
+  const openAt = rows.findIndex((row) => row.sessionId === openId);
+  const press = (event: KeyboardEvent, at: number, row: Row) => {
+    const last = rows.length - 1;
+    const targets = new Map([
+      ["ArrowDown", Math.min(at + 1, last)],
+      ["ArrowUp", Math.max(at - 1, 0)],
+      ["Home", 0],
+      ["End", last],
+      ["Delete", Math.min(at, last - 1)],
+    ]);
+    const target = targets.get(event.key);
+    if (target === undefined) return;
+    event.preventDefault();
+    if (event.key === "Delete") onDelete(row);
+    focus(target);
+  };
   return (
-    <ul class="sessions" aria-label="Sessions" aria-busy={!isListed}>
-      {rows.map((row) => {
+    <div class="roll" ref={list}>
+      <ul
+        class="sessions"
+        aria-label={talk.sessions}
+        aria-busy={!sessions.isListed}
+        style={{ paddingTop: `${from * rowPx}px`, paddingBottom: `${(rows.length - to) * rowPx}px` }}
+      >
+      {rows.slice(from, to).map((row, offset) => {
+        const at = from + offset;
         const isOpen = row.sessionId === openId;
-        const running = isRunning(row.sessionId);
-        // Only the open row is a tab stop; the arrows reach the others.
-        const tabIndex = isOpen ? 0 : -1;
+        // One row is a tab stop; the arrows reach the others.
+        const tabIndex = isOpen || (openAt < 0 && at === from) ? 0 : -1;
         return (
-          <li key={row.sessionId} onKeyDown={(event) => move(event, () => onDelete(row))}>
+          <li
+            key={row.sessionId}
+            data-at={at}
+            aria-setsize={rows.length}
+            aria-posinset={at + 1}
+            onKeyDown={(event) => press(event, at, row)}
+          >
             <a
-              href={addressOf(row.sessionId)}
+              href={addressOf(sessions.userId, row.sessionId)}
               aria-current={isOpen ? "page" : undefined}
               tabIndex={tabIndex}
               onClick={(event) => isPlain(event) && onOpen(row.sessionId)}
             >
               <span class="title">{row.title}</span>
-              {running ? <Running /> : <Updated at={row.updatedAt} nowMs={nowMs} />}
+              <span class="line">{row.summary}</span>
+              <Facts row={row} running={sessions.isRunning(row)} nowMs={nowMs} />
             </a>
-            <button
-              type="button"
-              class="bare"
-              aria-label={`Delete ${row.title}`}
-              tabIndex={tabIndex}
-              onClick={() => onDelete(row)}
-            >
-              <Bin />
-            </button>
+            {row.updatedAt && (
+              <MenuButton label={talk.more(row.title)} items={itemsOf(row)} tabIndex={tabIndex}>
+                <Dots />
+              </MenuButton>
+            )}
           </li>
         );
       })}
-    </ul>
+      </ul>
+    </div>
   );
 }
 
-function Running() {
+interface FactsProps {
+  readonly row: Row;
+  readonly running: boolean;
+  readonly nowMs: number;
+}
+
+function Facts({ row, running, nowMs }: FactsProps) {
   return (
-    <span class="running">
-      <span class="chamber" aria-hidden="true" />
-      running
+    <span class="facts">
+      {running && (
+        <span class="running">
+          <span class="chamber" aria-hidden="true" />
+          {talk.running}
+        </span>
+      )}
+      {row.asking && !running && <span class="badge">{talk.asking}</span>}
+      {row.updatedAt ? (
+        <time dateTime={row.updatedAt}>{ago(row.updatedAt, nowMs)}</time>
+      ) : (
+        <span class="quiet">{talk.nothingSaid}</span>
+      )}
+      {row.branches > 0 && <span class="quiet">{talk.branches(row.branches)}</span>}
     </span>
   );
 }
 
-function Updated({ at, nowMs }: { readonly at: string; readonly nowMs: number }) {
-  if (!at) return <span class="quiet">nothing said yet</span>;
-  return <time dateTime={at}>{ago(at, nowMs)}</time>;
+/** Which rows of one height are near the screen, and how one of them gets the focus. */
+function useRows(n: number) {
+  const list = useRef<HTMLDivElement>(null);
+  const [topPx, setTop] = useState(0);
+  const [sizes, setSizes] = useState({ rowPx: 72, viewPx: 800 });
+  const [wanted, focus] = useState<number | null>(null);
+  const { rowPx, viewPx } = sizes;
+  const from = Math.min(Math.max(0, Math.floor(topPx / rowPx) - margin), Math.max(0, n - 1));
+  const to = Math.min(n, Math.ceil((topPx + viewPx) / rowPx) + margin);
+  useLayoutEffect(() => {
+    const box = list.current;
+    if (!box) return;
+    const measure = () => {
+      const height = box.querySelector("li")?.getBoundingClientRect().height ?? rowPx;
+      setSizes({ rowPx: height, viewPx: box.clientHeight });
+    };
+    const look = () => setTop(box.scrollTop);
+    const watch = new ResizeObserver(() => requestAnimationFrame(measure));
+    watch.observe(box);
+    measure();
+    box.addEventListener("scroll", look, { passive: true });
+    return () => {
+      watch.disconnect();
+      box.removeEventListener("scroll", look);
+    };
+  }, []);
+  useLayoutEffect(() => {
+    const box = list.current;
+    if (!box || wanted === null) return;
+    const place = wanted * rowPx;
+    if (place < box.scrollTop) box.scrollTop = place;
+    else if (place + rowPx > box.scrollTop + box.clientHeight) box.scrollTop = place + rowPx - box.clientHeight;
+    const link = box.querySelector<HTMLElement>(`[data-at="${wanted}"] a`);
+    if (!link) return setTop(box.scrollTop);
+    link.focus({ preventScroll: true });
+    focus(null);
+  });
+  return { list, from, to, rowPx, focus };
 }
 
 function useNow(): number {
@@ -92,27 +191,7 @@ function useNow(): number {
   return Math.max(nowMs, Date.now());
 }
 
-function move(
-  event: KeyboardEvent & { readonly currentTarget: HTMLLIElement },
-  onDelete: () => void,
-): void {
-  const item = event.currentTarget;
-  const siblings = [...(item.parentElement?.children ?? [])];
-  const at = siblings.indexOf(item);
-  const targets: Readonly<Record<string, Element | undefined>> = {
-    ArrowDown: siblings[at + 1] ?? item,
-    ArrowUp: siblings[at - 1] ?? item,
-    Home: siblings[0],
-    End: siblings.at(-1),
-    Delete: siblings[at + 1] ?? siblings[at - 1],
-  };
-  if (!(event.key in targets)) return;
-  event.preventDefault();
-  targets[event.key]?.querySelector("a")?.focus();
-  if (event.key === "Delete") onDelete();
-}
-
 /** With a modifier the link opens elsewhere, as links do. */
-function isPlain(event: MouseEvent): boolean {
+export function isPlain(event: MouseEvent): boolean {
   return !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
 }

@@ -1,33 +1,27 @@
 // A question and what came back, as the page shows it: from stored messages or from events.
 import { LockgateError, textOf } from "lockgate";
-import type { AgentEvent, AgentEventOf, Block, BlockOf, Msg, Reason } from "lockgate";
+import type { AgentEvent, Msg, Reason } from "lockgate";
+import { endingOf } from "./endings.ts";
+import { isMedia, withEvent, withMessage } from "./part.ts";
+import type { MediaBlock, Part } from "./part.ts";
+import { talk } from "./text/talk.ts";
 
 export interface Turn {
+  /** The id of its first message. */
   readonly key: string;
+  /** The ids of its messages; what is not stored yet has only its question's. */
+  readonly ids: readonly string[];
   readonly question: string;
+  readonly media: readonly MediaBlock[];
   readonly at: string;
   readonly parts: readonly Part[];
   readonly progress: "sending" | "queued" | "running" | "ended";
-  readonly nAhead: number;
+  /** What the engine is busy with besides the answer; empty for nothing. */
+  readonly busy: string;
   /** The question is stored: whatever fails now, it is in the log. */
   readonly accepted: boolean;
   readonly reason: Reason | null;
   readonly problem: Problem | null;
-}
-
-export type Part =
-  | { readonly kind: "text"; readonly id: string; readonly text: string }
-  | { readonly kind: "thinking"; readonly id: string; readonly text: string }
-  | { readonly kind: "note"; readonly id: string; readonly text: string }
-  | ToolPart;
-
-export interface ToolPart {
-  readonly kind: "tool";
-  readonly id: string;
-  readonly name: string;
-  readonly input: string;
-  readonly output: string;
-  readonly state: "asked" | "running" | BlockOf<"tool_result">["state"];
 }
 
 export interface Problem {
@@ -36,9 +30,9 @@ export interface Problem {
 }
 
 /** A question that was just sent. */
-export function asked(question: string): Turn {
+export function asked(key: string, question: string, media: readonly MediaBlock[] = []): Turn {
   const at = new Date().toISOString();
-  return { ...blank, key: crypto.randomUUID(), question, at, progress: "sending" };
+  return { ...blank, key, ids: [key], question, media, at, progress: "sending" };
 }
 
 /** The turns of a stored conversation, oldest first. */
@@ -46,68 +40,72 @@ export function turnsOf(messages: readonly Msg[]): readonly Turn[] {
   const turns: Turn[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
-    if (last && !isQuestion(message)) {
-      turns[turns.length - 1] = { ...last, parts: withMessage(last.parts, message) };
-      continue;
-    }
-    const turn = { ...blank, key: message.id, at: message.at, accepted: true };
-    if (isQuestion(message)) turns.push({ ...turn, question: textOf(message) });
-    else turns.push({ ...turn, parts: withMessage([], message) });
+    if (isQuestion(message)) turns.push(begun(message));
+    else if (last) turns[turns.length - 1] = grown(last, message);
+    else turns.push(grown({ ...begun(message), ids: [], question: "", media: [] }, message));
   }
-  return turns;
+  return turns.map((turn) => ({ ...turn, ...endingOf(lastId(turn)) }));
 }
 
 /** The turn after one more event of its call. */
 export function heard(turn: Turn, event: AgentEvent): Turn {
+  const next = { ...turn, parts: withEvent(turn.parts, event) };
   switch (event.type) {
     case "queued":
-      return { ...turn, progress: "queued", nAhead: event.ahead };
+      return { ...next, progress: "queued" };
     case "accepted":
-      return { ...turn, progress: "running", accepted: true, at: event.messages[0]?.at ?? turn.at };
+      return withInput({ ...next, progress: "running", accepted: true }, event.messages[0]);
     case "model-start":
-      return { ...turn, progress: "running" };
-    case "text-delta":
-      return { ...turn, parts: withDelta(turn.parts, "text", event) };
-    case "thinking-delta":
-      return { ...turn, parts: withDelta(turn.parts, "thinking", event) };
-    case "text-start":
-    case "thinking-start": {
-      const kind = event.type === "text-start" ? "text" : "thinking";
-      return { ...turn, parts: [...turn.parts, { kind, id: event.id, text: "" }] };
-    }
-    case "tool-call-start":
-    case "tool-call-end":
-    case "tool-start":
-    case "tool-end":
-      return { ...turn, parts: withTool(turn.parts, event.toolCallId, toolChange(event)) };
-    case "call-end": {
-      // What is stored is what stays on the page, so that a reload changes nothing.
-      const parts = event.reply.messages.filter((m) => !isQuestion(m)).reduce(withMessage, noParts);
-      return { ...turn, parts, progress: "ended", accepted: true, reason: event.reply.reason };
-    }
+      return { ...next, progress: "running", busy: "" };
+    case "retry":
+      return { ...next, busy: talk.retry(event.attempt, event.code) };
+    case "fallback":
+      return { ...next, busy: talk.fallback(event.model) };
+    case "compaction-start":
+      return { ...next, busy: talk.summarising };
+    case "compaction-end":
+    case "compaction-failed":
+      return { ...next, busy: "" };
+    case "call-end":
+      return { ...next, progress: "ended", busy: "", reason: event.reply.reason };
+    case "error":
+      return failed(next, event.error);
     default:
-      // The union may grow, and this page shows nothing of the rest.
-      return turn;
+      return next;
   }
 }
 
 export function failed(turn: Turn, error: unknown): Turn {
-  return { ...turn, progress: "ended", problem: problemOf(error) };
+  return { ...turn, progress: "ended", busy: "", problem: problemOf(error) };
+}
+
+export function lastId(turn: Turn): string {
+  return turn.ids.at(-1) ?? turn.key;
+}
+
+export function isLive(turn: Turn): boolean {
+  return turn.progress !== "ended";
 }
 
 export function problemOf(error: unknown): Problem {
-  if (LockgateError.isInstance(error)) return { message: error.message, hint: error.hint ?? "" };
-  return { message: error instanceof Error ? error.message : String(error), hint: "" };
+  if (typeof error !== "object" || error === null) return { message: String(error), hint: "" };
+  const { message, hint } = error as { readonly message?: unknown; readonly hint?: unknown };
+  return { message: String(message ?? error), hint: typeof hint === "string" ? hint : "" };
 }
 
-const noParts: readonly Part[] = [];
+export function codeOf(error: unknown): string {
+  return LockgateError.isInstance(error) ? error.code : "";
+}
+
 const blank: Turn = {
   key: "",
+  ids: [],
   question: "",
+  media: [],
   at: "",
-  parts: noParts,
+  parts: [],
   progress: "ended",
-  nAhead: 0,
+  busy: "",
   accepted: false,
   reason: null,
   problem: null,
@@ -118,71 +116,16 @@ function isQuestion(message: Msg): boolean {
   return message.role === "user" && message.name !== "system";
 }
 
-function withMessage(parts: readonly Part[], message: Msg): readonly Part[] {
-  if (message.role !== "user" && message.role !== "system") {
-    return message.content.reduce(withBlock, parts);
-  }
-  return [...parts, { kind: "note", id: message.id, text: textOf(message) }];
+function begun(message: Msg): Turn {
+  return withInput({ ...blank, key: message.id, ids: [message.id], accepted: true }, message);
 }
 
-function withBlock(parts: readonly Part[], block: Block): readonly Part[] {
-  const id = String(parts.length);
-  switch (block.type) {
-    case "text":
-      return [...parts, { kind: "text", id, text: block.text }];
-    case "thinking":
-      return [...parts, { kind: "thinking", id, text: block.thinking }];
-    case "tool_use":
-      return withTool(parts, block.id, { name: block.name, input: json(block.input) });
-    case "tool_result":
-      return withTool(parts, block.id, {
-        name: block.name,
-        output: textOf(block.output),
-        state: block.state,
-      });
-    default:
-      return [...parts, { kind: "note", id, text: `${block.type}: ${block.name ?? "unnamed"}` }];
-  }
+function withInput(turn: Turn, message: Msg | undefined): Turn {
+  if (!message || turn.at) return turn;
+  const { content, at } = message;
+  return { ...turn, question: textOf(content), media: content.filter(isMedia), at };
 }
 
-/** Ids may come again in a later step of the same call, so the newest part of that id is meant. */
-function withDelta(
-  parts: readonly Part[],
-  kind: "text" | "thinking",
-  event: { readonly id: string; readonly delta: string },
-): readonly Part[] {
-  const at = parts.findLastIndex((part) => part.kind === kind && part.id === event.id);
-  const part = parts[at];
-  if (part?.kind !== kind) return [...parts, { kind, id: event.id, text: event.delta }];
-  return parts.with(at, { ...part, text: part.text + event.delta });
-}
-
-function withTool(parts: readonly Part[], id: string, change: Partial<ToolPart>): readonly Part[] {
-  const at = parts.findLastIndex((part) => part.kind === "tool" && part.id === id);
-  const part = parts[at];
-  if (part?.kind === "tool") return parts.with(at, { ...part, ...change });
-  return [
-    ...parts,
-    { kind: "tool", id, name: "", input: "", output: "", state: "asked", ...change },
-  ];
-}
-
-function toolChange(
-  event: AgentEventOf<"tool-call-start" | "tool-call-end" | "tool-start" | "tool-end">,
-): Partial<ToolPart> {
-  const { name } = event;
-  switch (event.type) {
-    case "tool-call-start":
-      return { name };
-    case "tool-call-end":
-      return { name, input: json(event.input) };
-    case "tool-start":
-      return { name, state: "running" };
-    case "tool-end":
-      return { name, state: event.state, output: textOf(event.output) };
-  }
-}
-
-function json(value: unknown): string {
-  return JSON.stringify(value, null, 2) ?? "";
+function grown(turn: Turn, message: Msg): Turn {
+  return { ...turn, ids: [...turn.ids, message.id], parts: withMessage(turn.parts, message) };
 }

@@ -1,12 +1,54 @@
 // Builds the page into target/www; only the alias below knows where the package was built.
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
+import type { HtmlTagDescriptor, Plugin } from "vite";
+import { policyInPage } from "../src/build/policy.mjs";
+import { look } from "./text/look.ts";
+import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The words of the page before its script has come stand with all the others. */
+const words: Plugin = {
+  name: "words",
+  transformIndexHtml: {
+    order: "pre",
+    handler: (html) =>
+      html.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => {
+        const texts = { ...look.shell, user: talk.user };
+        const text = Object.entries(texts).find(([key]) => key === name)?.[1];
+        if (text === undefined) throw new Error(`${whole} is not among the texts of the shell`);
+        return text;
+      }),
+  },
+};
+
+/** The content policy in the page itself, and the wasm asked for before the script that wants it. */
+const head: Plugin = {
+  name: "head",
+  apply: "build",
+  transformIndexHtml: {
+    order: "post",
+    handler(_, { bundle = {} }) {
+      const wasm = Object.keys(bundle).find((name) => name.endsWith(".wasm"));
+      const preload = { rel: "preload", href: `./${wasm}`, as: "fetch", crossorigin: "anonymous" };
+      const tags: HtmlTagDescriptor[] = [
+        {
+          tag: "meta",
+          attrs: { "http-equiv": "Content-Security-Policy", content: policyInPage },
+          injectTo: "head-prepend",
+        },
+        { tag: "link", attrs: preload, injectTo: "head" },
+      ];
+      return tags;
+    },
+  },
+};
 
 export default defineConfig({
   root: here("."),
   base: "./",
+  plugins: [words, head],
   resolve: {
     alias: [
       { find: /^lockgate$/, replacement: here("../dist/entry/browser.js") },
@@ -19,8 +61,14 @@ export default defineConfig({
     outDir: here("../target/www"),
     emptyOutDir: true,
     target: "es2022",
-    // The content policy allows no data: addresses, and the wasm must stay a file that streams.
+    // The wasm must stay a file that streams.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      // The package apart from the page: each has its own size, and changes at its own time.
+      output: {
+        advancedChunks: { groups: [{ name: "lockgate", test: (id) => id.startsWith(here("../dist/")) }] },
+      },
+    },
   },
 });

@@ -142,4 +142,15 @@ export const measures = {
       { id: "page.indexing", title: "… time to store and index them", unit: "ms" },
     ],
   },
+  visit: {
+    engines: ["lockgate"],
+    full: { rounds: 3, nVisits: 7 },
+    quick: { rounds: 1, nVisits: 3 },
+    rows: () => [
+      { id: "visit.usable", title: "the web UI, first visit: from navigation until one can write", unit: "ms" },
+      { id: "visit.paint", title: "… until something is seen", unit: "ms" },
+      { id: "visit.again", title: "… on the next visit, until one can write", unit: "ms" },
+      { id: "visit.bare", title: "… a bare page with a field, beside it", unit: "ms" },
+    ],
+  },
 };

@@ -2,6 +2,7 @@
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
+import { policy } from "./policy.mjs";
 
 const types = {
   ".html": "text/html; charset=utf-8",
@@ -23,18 +24,9 @@ const types = {
 };
 
 const headers = {
-  "cache-control": "no-cache",
-  "content-security-policy": [
-    "default-src 'none'",
-    "script-src 'self' 'wasm-unsafe-eval'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "font-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
+  "content-security-policy": policy,
+  "cross-origin-opener-policy": "same-origin",
+  "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
 };
 
@@ -92,6 +84,7 @@ function answer(folder, request, response) {
   const type = types[path.extname(file).toLowerCase()] ?? "application/octet-stream";
   response.writeHead(200, {
     ...headers,
+    "cache-control": cacheControl(folder, file),
     "content-type": type,
     "content-length": fs.statSync(file).size,
   });
@@ -100,6 +93,12 @@ function answer(folder, request, response) {
     fs.createReadStream(file)
       .on("error", () => response.destroy())
       .pipe(response);
+}
+
+// What stands below assets/ has its hash in its name, so another content is another name.
+function cacheControl(folder, file) {
+  const isHashed = file.startsWith(path.join(folder, "assets") + path.sep);
+  return isHashed ? "public, max-age=31536000, immutable" : "no-cache";
 }
 
 // The file meant by a request, or null. The real path is compared, so neither `..` nor a link leads out.

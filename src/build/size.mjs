@@ -4,6 +4,7 @@ import path from "node:path";
 import zlib from "node:zlib";
 import { build } from "./build.mjs";
 import { inRoot, main, problem } from "./run.mjs";
+import { buildWww } from "./www.mjs";
 
 /** Bytes of each measured file: `{ "core.wasm": { raw, gzip, brotli }, "core.js": …, "all js": … }`. */
 export function sizes(folder = inRoot("dist")) {
@@ -19,6 +20,31 @@ export function sizes(folder = inRoot("dist")) {
     "core.wasm": measure(read("core.wasm")),
     "core.js": measure(read("core.js")),
     "all js": measure(Buffer.concat(scripts.map(read))),
+  };
+}
+
+/**
+ * Bytes of the built web UI, each file compressed by itself as it is served, and the wasm left out: `page` is what is
+ * ours of it, `first visit` what a browser loads before anything is opened, the package's own scripts included.
+ */
+export function pageSizes(folder = inRoot("target/www")) {
+  const names = fs
+    .readdirSync(folder, { recursive: true })
+    .filter((name) => /\.(html|css|js|svg)$/.test(name));
+  const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
+  const isPackage = (name) => /^lockgate-[^.]*\.js$/.test(path.basename(name));
+  const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
+  const sum = (chosen) =>
+    chosen
+      .map((name) => measure(fs.readFileSync(path.join(folder, name))))
+      .reduce((one, other) => ({
+        raw: one.raw + other.raw,
+        gzip: one.gzip + other.gzip,
+        brotli: one.brotli + other.brotli,
+      }));
+  return {
+    page: sum(names.filter((name) => !isPackage(name))),
+    "first visit": sum(names.filter(isFirst)),
   };
 }
 
@@ -56,7 +82,7 @@ function print(measured, limits) {
       cells
         .map((cell, at) =>
           String(cell)
-            .padEnd(at ? 0 : 10)
+            .padEnd(at ? 0 : 12)
             .padStart(at ? 12 : 0),
         )
         .join(""),
@@ -67,7 +93,7 @@ function print(measured, limits) {
 }
 
 await main(import.meta.url, async () => {
-  const measured = sizes(await build());
+  const measured = { ...sizes(await build()), ...pageSizes(await buildWww()) };
   const limits = budgets();
   print(measured, limits);
   const complaints = overBudget(measured, limits);

@@ -17,7 +17,56 @@ const WISHES: readonly (readonly [wish: RegExp, names: readonly string[]])[] = [
   [/search for|look for/, ["session_search", "search"]],
   [/\badd\b|sum of|plus|calculate|how much is/, ["add", "sum", "calculate", "calculator"]],
   [/weather/, ["weather", "forecast"]],
+  [/letter|\bmail\b/, ["send_letter", "send_mail"]],
+  [/report|long result/, ["report"]],
+  [/picture|image|draw/, ["picture"]],
+  [/count|slow/, ["count_down"]],
+  [/keeper/, ["ask_keeper"]],
+  [/subagent|delegate/, ["agent_spawn"]],
+  [/skill/, ["load_skill"]],
 ];
+
+type Step = readonly [name: string, input: unknown];
+
+const JOB = ["Close the lower gate", "Let the water in", "Open the upper gate"];
+
+/** Jobs of several steps: each follows when the one before it went well. */
+const JOBS: readonly (readonly [wish: RegExp, steps: readonly Step[], end: string])[] = [
+  [
+    /\bplan\b/,
+    [
+      ["plan_enter", {}],
+      ["plan_write", { content: `# Lift a boat\n\n${JOB.map((step, n) => `${n + 1}. ${step}`).join("\n")}\n` }],
+      ["plan_exit", { summary: `Lift a boat in three steps: ${JOB.join(", ").toLowerCase()}.` }],
+    ],
+    "The plan is approved, and I may act again.",
+  ],
+  [
+    /\btasks?\b|to-?do/,
+    [0, 1, 2, 3].map((n) => ["todo_write", { todos: JOB.map((content, at) => ({ content, status: at < n ? "completed" : at === n ? "in_progress" : "pending" })) }] as const),
+    "All three tasks are done; my list is at the side.",
+  ],
+];
+
+const MARKDOWN = `## What I can set
+
+| lock | lift | boats a day |
+|:-----|-----:|:-----------:|
+| Neptune | 8.0 m | 24 |
+| Falkirk | 24.0 m | **40** |
+
+1. *Emphasis*, \`code\` and [a link](https://example.org/).
+2. A list in a list:
+   - water in
+   - water out
+
+\`\`\`js
+const next = await gate.open();
+console.log(next);
+\`\`\`
+
+> The volume is $V = l \\cdot w \\cdot h$, and I leave maths as it is written.
+`;
 
 const LONG = [
   "A canal lock lifts boats one at a time. The gate behind a boat closes before the gate in front of it opens, so two boats are never in the chamber together. Lockgate does that for conversations.",
@@ -28,8 +77,8 @@ const LONG = [
 ].join("\n\n");
 
 /**
- * An offline model for demos and tests: deterministic, no network. Asked in plain words it calls the tools it is given
- * ("what time is it", "remember …", "list files", "use <tool> …"), answers at length, thinks, or calls a tool that fails.
+ * An offline model for demos and tests: deterministic, no network. Asked in plain words it calls the tools it is given ("what time is it",
+ * "send a letter", "list files", "use <tool> …"), plans, works through tasks, answers at length, thinks, or calls a tool that fails.
  */
 export function demoModel(options: { readonly delayMs?: number } = {}): Model {
   const delayMs = options.delayMs ?? 0;
@@ -47,13 +96,19 @@ export function demoModel(options: { readonly delayMs?: number } = {}): Model {
   });
 }
 
-function* answer({ messages: all, tools }: ModelRequest): Iterable<ModelDelta> {
+function* answer({ system, messages: all, tools }: ModelRequest): Iterable<ModelDelta> {
   const messages = all.filter(({ metadata }) => metadata?.["reminder"] !== true);
-  const results = resultsAtTheEnd(messages);
-  if (results.length > 0) return yield* say(results.map(retell).join("\n\n"));
   const questions = messages.filter((message) => message.role === "user" && message.name === undefined);
   const question = textOf(questions.at(-1) ?? []);
+  if (/^You (condense|keep)/.test(system)) return yield* say(system.startsWith("You condense") ? summary(question) : "NONE");
   const asked = question.toLowerCase();
+  const results = resultsAtTheEnd(messages);
+  if (!/^(?:use|call) /.test(asked)) {
+    const step = nextStep(asked, messages.slice(messages.lastIndexOf(questions.at(-1)!)), tools);
+    if (typeof step === "string") return yield* say(step);
+    if (step !== undefined) return yield* call(...step);
+  }
+  if (results.length > 0) return yield* say(results.map(retell).join("\n\n"));
   const wished = asked.includes("failing tool") ? failing(tools) : wishedTool(asked, tools);
   if (wished !== undefined) return yield* call(wished.name, argumentsOf(question, wished));
   if (asked.includes("think")) {
@@ -61,17 +116,58 @@ function* answer({ messages: all, tools }: ModelRequest): Iterable<ModelDelta> {
     return yield* say("I have thought about it. As a demo model I have no opinion, but you can open my thoughts above.");
   }
   if (asked.includes("long")) return yield* say(LONG);
-  yield* say(chat(question, questions.length, tools));
+  if (/markdown|table/.test(asked)) return yield* say(MARKDOWN);
+  if (/\bhelp\b|what can you/.test(asked)) return yield* say(help(tools));
+  yield* say(chat(questions.at(-1), questions.length, tools));
 }
 
-function chat(question: string, nQuestions: number, tools: readonly ToolSpec[]): string {
+/** What comes next in a job of several steps; nothing if there is none, or if the last step failed. */
+function nextStep(asked: string, since: readonly Msg[], tools: readonly ToolSpec[]): Step | string | undefined {
+  const job = JOBS.find(([wish, steps]) => wish.test(asked) && steps.every(([name]) => tools.some((tool) => tool.name === name)));
+  if (job === undefined || resultsAtTheEnd(since).some(({ state }) => state !== "success")) return undefined;
+  const [, steps, end] = job;
+  return steps[since.filter(({ role }) => role === "assistant").length] ?? end;
+}
+
+/** What was asked, a line for each: the record is told as `Human: …` and `AI: …`. */
+function summary(record: string): string {
+  const asked = [...record.matchAll(/^Human: (.{1,60})/gm)].map(([, text]) => `- “${text}”`);
+  return `## SESSION INTENT\nTo see what the engine does.\n\n## SUMMARY\nThe user said:\n${asked.slice(-8).join("\n")}\n\n## ARTIFACTS\nNone\n\n## NEXT STEPS\nNone`;
+}
+
+function chat(asked: Msg | undefined, nQuestions: number, tools: readonly ToolSpec[]): string {
   const greeting =
     nQuestions <= 1
       ? "Hello! I am **Lockgate's demo model**: a few rules, no network, no key."
       : `This is still the demo model, and that was message ${nQuestions} of yours in this session.`;
   const able = tools.length === 0 ? "I have no tools here" : `My tools here are ${tools.map(({ name }) => `\`${name}\``).join(", ")}`;
-  const quoted = question.split("\n", 1)[0] ?? "";
-  return `${greeting} You said: “${quoted}”.\n\n${able}. Ask me *what time it is*, for a *long answer*, to *think* about something, or for a *failing tool*, and you will see what the engine does with it.`;
+  const shown = asked?.content.some(({ type }) => type === "image") ? " I see that there is an image, but I cannot look at it." : "";
+  const quoted = textOf(asked ?? []).split("\n", 1)[0] ?? "";
+  return `${greeting} You said: “${quoted}”.${shown}\n\n${able}. Ask me *what time it is*, for a *long answer*, to *think* about something, or for a *failing tool*, and you will see what the engine does with it. Say *help* for all that I can.`;
+}
+
+/** What to say, what happens then, and the tool that it needs. */
+const ABILITIES: readonly (readonly [say: string, then: string, needs?: string])[] = [
+  ["what time is it", "a tool answers", "clock"],
+  ["send a letter to Ada", "a tool asks you first", "send_letter"],
+  ["count down from 5", "a slow tool shows what it does", "count_down"],
+  ["write a long report", "a result too long for the model", "report"],
+  ["draw a picture", "a tool answers with an image", "picture"],
+  ["ask the keeper when it opens", "a tool waits for its result from you", "ask_keeper"],
+  ["show me the failing tool", "a tool fails, and I read why"],
+  ["work through your tasks", "a list of tasks at the side", "todo_write"],
+  ["make a plan", "I plan, and you approve", "plan_exit"],
+  ["remember that I like tea", "a note about you", "memory_save"],
+  ["delegate the tour", "another agent works for me", "agent_spawn"],
+  ["think about locks", "thoughts apart from the answer"],
+  ["a long answer", "something to stop"],
+  ["a table in markdown", "how an answer is set"],
+  ["use <tool> {…}", "any tool, with the input you give"],
+];
+
+function help(tools: readonly ToolSpec[]): string {
+  const rows = ABILITIES.filter(([, , needs]) => needs === undefined || tools.some(({ name }) => name === needs));
+  return `I follow a few rules, offline. Say one of these:\n\n| say | and see |\n|---|---|\n${rows.map(([say, then]) => `| *${say}* | ${then} |`).join("\n")}\n`;
 }
 
 function* say(text: string): Iterable<ModelDelta> {
@@ -95,9 +191,15 @@ function resultsAtTheEnd(messages: readonly Msg[]): readonly BlockOf<"tool_resul
   return messages.slice(first).flatMap(({ content }) => content.filter((block) => block.type === "tool_result"));
 }
 
+/** A long result is not told twice. */
+const LONGEST_TOLD = 600;
+
 function retell({ name, state, output }: BlockOf<"tool_result">): string {
   const what = state === "success" ? "answered" : "failed, and I can read why";
-  return `The tool \`${name}\` ${what}: ${textOf(output)}`;
+  const text = textOf(output);
+  const told = text.length > LONGEST_TOLD ? `${text.slice(0, LONGEST_TOLD)}…` : text;
+  if (told === "" && output.length > 0) return `The tool \`${name}\` ${what} with what you see above.`;
+  return `The tool \`${name}\` ${what}: ${told}`;
 }
 
 function failing(tools: readonly ToolSpec[]): ToolSpec {
@@ -130,7 +232,10 @@ function argumentsOf(question: string, tool: ToolSpec): unknown {
     array: () => [topic],
     object: () => ({}),
   };
+  // A helper has to be one that there always is, and names are one word.
+  const known: Record<string, string | undefined> = { agent_id: "general-purpose", name: topic.split(/\s+/).at(-1) };
   const input = (schema.required ?? []).map((name) => {
+    if (Object.hasOwn(known, name)) return [name, known[name]] as const;
     const type = schema.properties?.[name]?.type ?? "string";
     return [name, fill[type]?.() ?? topic] as const;
   });

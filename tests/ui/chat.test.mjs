@@ -1,12 +1,12 @@
 // What a person can rely on in the web UI, told in a real browser.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
 import { after } from "node:test";
 import { contrasts } from "./contrast.mjs";
 import {
   answer,
   artefacts,
   deleteByMouse,
+  desk,
   heard,
   listed,
   newSession,
@@ -19,9 +19,6 @@ import {
 
 const { story, close } = await open();
 after(close);
-mkdirSync(artefacts, { recursive: true });
-
-const desk = { viewport: { width: 1200, height: 800 } };
 
 story("an answer appears piece by piece and is still there after a reload", desk, async (page) => {
   await page.evaluate(() => {
@@ -61,11 +58,11 @@ story(
   desk,
   async (page) => {
     await sayAndHear(page, "what time is it");
-    const clock = page.getByRole("region", { name: "Tool clock" });
+    const clock = page.getByRole("group", { name: "Tool clock" });
     assert.equal(await clock.locator(".state").innerText(), "done");
     assert.match(await clock.innerText(), /\d\d:\d\d/);
     await sayAndHear(page, "failing tool");
-    const failing = page.getByRole("region", { name: "Tool always_fails" });
+    const failing = page.getByRole("group", { name: "Tool always_fails" });
     assert.equal(await failing.locator(".state").innerText(), "failed");
     assert.match(await failing.innerText(), /on purpose/);
 

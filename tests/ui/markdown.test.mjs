@@ -23,7 +23,9 @@ function shown(node) {
   const { children, ...attributes } = node.props;
   const tag = [
     node.type,
-    ...Object.entries(attributes).map(([name, value]) => `${name}=${value}`),
+    ...Object.entries(attributes)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => `${name}=${value}`),
   ].join(" ");
   return [tag, ...shown(children)];
 }
@@ -32,6 +34,7 @@ const linkTo = (href) => `a href=${href} target=_blank rel=noopener noreferrer`;
 
 test("raw HTML is shown as the text it is", () => {
   assert.deepEqual(shown(nodesOf("<img src=x onerror=alert(1)>")), [
+    "p",
     '"<img src=x onerror=alert(1)>"',
   ]);
   assert.ok(!shown(nodesOf("a <script>alert(1)</script> b")).includes("script"));
@@ -81,4 +84,47 @@ test("text that nests without end is still shown", () => {
   ]) {
     assert.match(shown(nodesOf(text)).join(""), /[a[]/);
   }
+});
+
+test("lists nest, count on, and tick", () => {
+  const text = "1. one\n2. two\n   - in\n   - side\n\nafter\n\n- [x] done\n- [ ] not";
+  assert.deepEqual(shown(nodesOf(text)), [
+    ...["ol start=1", "li", '"one"', "li", '"two"', "ul", "li", '"in"', "li", '"side"'],
+    ...["p", '"after"', "ul"],
+    ...["li class=task", "input type=checkbox disabled=true checked=true aria-label=task", '"done"'],
+    ...["li class=task", "input type=checkbox disabled=true checked=false aria-label=task", '"not"'],
+  ]);
+});
+
+test("emphasis needs both its ends, and stands in no word and no formula", () => {
+  const inner = (text) => shown(nodesOf(text)).slice(1);
+  assert.deepEqual(inner("**a *b* c** d"), ["strong", '"a "', "em", '"b"', '" c"', '" d"']);
+  assert.deepEqual(inner("2 * 3 * 4 and snake_case_name"), ['"2 * 3 * 4 and snake_case_name"']);
+  const maths = "$a_1 * b_2$ and \\(x_1 * y_1\\)";
+  assert.deepEqual(inner(maths), [JSON.stringify(maths)]);
+  assert.deepEqual(inner("it costs $5 and *not* $6"), ['"it costs $5 and "', "em", '"not"', '" $6"']);
+  assert.deepEqual(inner("`a * b` ~~gone~~"), ["code", '"a * b"', '" "', "del", '"gone"']);
+});
+
+test("a table has its cells, however its lines are cut", () => {
+  assert.deepEqual(shown(nodesOf("| a | b |\n|---|--:|\n| `x \\| y` |")), [
+    ...["div class=table tabIndex=0", "table", "thead", "tr", "th", '"a"', "th class=right", '"b"'],
+    ...["tbody", "tr", "td", "code", '"x | y"', "td class=right"],
+  ]);
+  assert.deepEqual(shown(nodesOf("a | b\nno table")), ["p", '"a | b\\nno table"']);
+});
+
+test("quotes, rules and headings are themselves, and addresses are links", () => {
+  assert.deepEqual(shown(nodesOf("# A\n\n> q\nlazy\n\n---\n\nB\n===")), [
+    ...["h3 data-depth=1", '"A"', "blockquote", "p", '"q\\nlazy"', "hr", "h3 data-depth=1", '"B"'],
+  ]);
+  assert.deepEqual(shown(nodesOf("see https://a.example/x_y_z.")), ["p", '"see "', linkTo("https://a.example/x_y_z"), '"https://a.example/x_y_z"', '"."']);
+});
+
+test("text made to take for ever is read at once", () => {
+  const started = performance.now();
+  for (const piece of ["*a ", "_a_b", "[a](", "`a ``", "**a* ", "![", "$a", "<", "|a|\n", "- a\n  ", "> ", "1. "]) {
+    nodesOf(piece.repeat(20_000));
+  }
+  assert.ok(performance.now() - started < 20_000);
 });

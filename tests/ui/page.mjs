@@ -1,5 +1,6 @@
 // A fresh browser page on the built UI, and what a person does with it.
 import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
 import { serve } from "../../src/build/serve.mjs";
@@ -10,10 +11,12 @@ const args =
   "--disable-component-update --disable-sync";
 
 export const artefacts = new URL("../../target/artefacts/", import.meta.url).pathname;
+export const desk = { viewport: { width: 1200, height: 800 } };
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 /** Opens the browser and the server that all stories of a file share. */
 export async function open() {
+  mkdirSync(artefacts, { recursive: true });
   const server = await serve(folder, 0);
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   const browser = await chromium.launch({ executablePath, args: args.split(" ") });
@@ -22,26 +25,38 @@ export async function open() {
     await server.close();
   };
 
-  /** A story in its own profile; a console error, policy violation or foreign request fails it. */
-  function story(name, options, tell) {
-    test(name, { timeout: 90_000 }, async () => {
+  /**
+   * A story in its own profile; a console error, policy violation or foreign request fails it. The first page is open;
+   * `another` opens one more tab. The story ends with a picture of its first page. `allowed`: the beginnings of
+   * addresses that may be asked too; `expected`: console errors that belong to the story; `before`: what is done to the
+   * profile before the page is opened; `isShut`: nobody can talk there yet.
+   */
+  function story(name, { allowed = [], expected = [], before, isShut, ...options }, tell) {
+    test(name, { timeout: 120_000 }, async () => {
       const context = await browser.newContext(options);
-      const faults = await watch(context, server.url);
+      const faults = await watch(context, [server.url, ...allowed]);
       try {
-        const page = await context.newPage();
-        await page.goto(server.url);
-        await page.getByRole("textbox", { name: "Message" }).waitFor();
-        await tell(page);
-        assert.deepEqual(faults, []);
+        await before?.(context);
+        const another = async (address = server.url) => {
+          const page = await context.newPage();
+          await page.goto(address);
+          if (!isShut) await page.getByRole("textbox", { name: "Message" }).waitFor();
+          return page;
+        };
+        const page = await another();
+        await tell(page, { another, faults, context });
+        await page.screenshot({ path: `${artefacts}${name.replace(/\W+/g, "-").slice(0, 60)}.png` });
+        const isExpected = (fault) => expected.some((pattern) => pattern.test(fault));
+        assert.deepEqual(faults.filter((fault) => !isExpected(fault)), []);
       } finally {
         await context.close();
       }
     });
   }
-  return { story, close };
+  return { story, close, browser, url: server.url };
 }
 
-async function watch(context, url) {
+async function watch(context, allowed) {
   const faults = [];
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => {
@@ -53,17 +68,32 @@ async function watch(context, url) {
   });
   context.on("weberror", (error) => faults.push(String(error.error())));
   context.on("request", (request) => {
-    if (!request.url().startsWith(url)) faults.push(`request to ${request.url()}`);
+    const isAllowed = allowed.some((begin) => request.url().startsWith(begin));
+    if (!isAllowed) faults.push(`request to ${request.url()}`);
   });
   return faults;
 }
 
+/** What a profile has in its localStorage before the page is first opened. */
+export function storageOf(url, items) {
+  const localStorage = Object.entries(items).map(([name, value]) => ({
+    name,
+    value: JSON.stringify(value),
+  }));
+  return { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] };
+}
+
 /** Sends a message with the keyboard and waits until it stands in the conversation. */
 export async function say(page, text) {
-  const n = await page.locator(".turn").count();
+  // Long conversations are drawn in part, so turns are told apart by their keys and not by their number.
+  const last = page.locator(".turn:last-child");
+  const before = (await last.count()) ? await last.getAttribute("data-key") : null;
   await page.getByRole("textbox", { name: "Message" }).fill(text);
   await page.keyboard.press("Enter");
-  await page.locator(".turn").nth(n).waitFor();
+  await page.waitForFunction((key) => {
+    const turn = document.querySelector(".turn:last-child");
+    return turn && turn.dataset.key !== key;
+  }, before);
 }
 
 export async function sayAndHear(page, text) {
@@ -83,6 +113,41 @@ export async function reload(page) {
   await page.locator('.sessions[aria-busy="false"]').waitFor({ state: "attached" });
 }
 
+/** A session as a document that can be imported: texts of the user and of the assistant in turn. */
+export function documentOf(title, texts) {
+  const at = "2026-01-02T03:04:05.000Z";
+  const history = texts.map((text, n) => ({
+    id: `m${n}`,
+    role: n % 2 ? "assistant" : "user",
+    content: [{ type: "text", text }],
+    at,
+  }));
+  const name = `${title.replace(/\W+/g, "-")}.json`;
+  const state = {
+    format: 1,
+    version: 1,
+    revision: "",
+    session_id: "s",
+    user_id: null,
+    context: history,
+    summary: "",
+    permission_context: { mode: "default", allow_rules: [], ask_rules: [], deny_rules: [], working_directories: [] },
+    plan_mode_context: { plan_active: false, current_plan_file: null },
+    tasks_context: { tasks: [] },
+    tool_context: { activated_groups: [], activated_skills: [] },
+    shutdown_interrupted: false,
+  };
+  return fileOf(name, JSON.stringify({ lockgate: 1, title, history, state }));
+}
+
+export function fileOf(name, text) {
+  return { name, mimeType: "application/json", buffer: Buffer.from(text) };
+}
+
+export async function importFiles(page, files) {
+  await page.locator('nav input[type="file"]').setInputFiles(files);
+}
+
 export async function newSession(page) {
   await page.getByRole("button", { name: "New session", exact: true }).click();
   await page.getByRole("heading", { name: /one gate/i }).waitFor();
@@ -90,12 +155,20 @@ export async function newSession(page) {
 
 /** The link of a listed session. */
 export function listed(page, title) {
-  return page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: title });
+  const hasTitle = page.locator(".title", { hasText: title });
+  return page.getByRole("list", { name: "Sessions" }).getByRole("link").filter({ has: hasTitle });
 }
 
 export async function deleteByMouse(page, title) {
+  await chooseFor(page, title, "Delete");
+}
+
+/** Chooses from the menu of a listed session. */
+export async function chooseFor(page, title, deed) {
   await listed(page, title).hover();
-  await page.getByRole("button", { name: `Delete ${title}` }).click();
+  const list = page.getByRole("list", { name: "Sessions" });
+  await list.getByRole("button", { name: `More about ${title}` }).click();
+  await page.getByRole("menuitem", { name: deed, exact: true }).click();
 }
 
 export function answer(page) {

@@ -1,0 +1,163 @@
+// What a tool asks a person: the exact input, and every way to answer. Nothing is decided by a click that was not meant.
+import { useEffect, useState } from "preact/hooks";
+import type { Answer, Ask, Rule } from "lockgate";
+import { Visible, jsonOf } from "./hidden-chars.tsx";
+import { Field } from "./tool-card.tsx";
+import { talk } from "./text/talk.ts";
+
+export interface ApprovalProps {
+  readonly ask: Ask;
+  readonly onAnswer: (answer: Answer) => void;
+}
+
+export function ApprovalCard({ ask, onAnswer }: ApprovalProps) {
+  const isApproval = ask.kind === "approval";
+  const title = isApproval ? talk.asks(ask.name) : talk.asksResult(ask.name);
+  const Answers = isApproval ? Approval : Result;
+  return (
+    <section class="tool approval" data-state="asking" aria-label={title}>
+      <header>
+        <strong>
+          <Visible text={title} />
+        </strong>
+        <span class="state">{talk.states.asking}</span>
+      </header>
+      {ask.reason && <p class="reason">{ask.reason}</p>}
+      <Answers ask={ask} onAnswer={onAnswer} />
+    </section>
+  );
+}
+
+function Approval({ ask, onAnswer }: ApprovalProps) {
+  const exact = jsonOf(ask.input);
+  const [draft, setDraft] = useState<string | null>(null);
+  const [reason, setReason] = useState<string | null>(null);
+  const isReady = useReady();
+  const edited = draft === null || draft === exact ? null : parsed(draft);
+  const isBad = edited !== null && edited.bad;
+  const { toolCallId, suggestedRules } = ask;
+  const allow = (remember: readonly Rule[]) => (event: Event) => {
+    // A page in a frame, or a script, does not decide for a person.
+    if (!event.isTrusted || !isReady || isBad) return;
+    const input = edited ? { input: edited.value } : {};
+    onAnswer({ toolCallId, approve: true, ...input, ...(remember.length ? { remember } : {}) });
+  };
+  const deny = (event: Event) => {
+    event.preventDefault();
+    if (reason === null) return setReason("");
+    onAnswer({ toolCallId, approve: false, ...(reason ? { reason } : {}) });
+  };
+  if (isFramed) return <p class="reason">{talk.framed}</p>;
+  return (
+    <form onSubmit={deny}>
+      {draft === null ? (
+        <Field name={talk.input} text={exact} />
+      ) : (
+        <label class="field">
+          <span>{talk.input}</span>
+          <textarea
+            rows={Math.min(12, draft.split("\n").length + 1)}
+            aria-label={talk.changeInput}
+            aria-invalid={isBad}
+            value={draft}
+            onInput={(event) => setDraft(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      {isBad && <p class="reason bad">{talk.badJson}</p>}
+      {reason !== null && (
+        <input
+          class="why"
+          aria-label={talk.denyReason}
+          placeholder={talk.denyReason}
+          value={reason}
+          ref={(field) => field?.focus()}
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      )}
+      <footer>
+        <button type="button" class="plain primary" aria-disabled={!isReady || isBad} onClick={allow([])}>
+          {talk.allowOnce}
+        </button>
+        {suggestedRules.length > 0 && (
+          <button
+            type="button"
+            class="plain"
+            title={talk.rule(suggestedRules.map(ruleText).join(", "))}
+            aria-disabled={!isReady || isBad}
+            onClick={allow(suggestedRules)}
+          >
+            {talk.allowAlways}
+          </button>
+        )}
+        <button type="submit" class="plain">
+          {talk.deny}
+        </button>
+        {draft === null && (
+          <button type="button" class="link" onClick={() => setDraft(exact)}>
+            {talk.changeInput}
+          </button>
+        )}
+      </footer>
+    </form>
+  );
+}
+
+function Result({ ask, onAnswer }: ApprovalProps) {
+  const [text, setText] = useState("");
+  const give = (failed: boolean) => () =>
+    onAnswer({ toolCallId: ask.toolCallId, output: text, ...(failed ? { failed } : {}) });
+  return (
+    <>
+      <Field name={talk.input} text={jsonOf(ask.input)} />
+      <textarea class="why" rows={2} aria-label={talk.giveResult} placeholder={talk.giveResult} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <footer>
+        <button type="button" class="plain primary" onClick={give(false)}>
+          {talk.handIn}
+        </button>
+        <button type="button" class="plain" onClick={give(true)}>
+          {talk.handInFailure}
+        </button>
+      </footer>
+    </>
+  );
+}
+
+/** In a frame another page could lay itself over the buttons. */
+const isFramed = window.top !== window.self;
+/** Long enough that nobody answers a question that has only just appeared under the finger. */
+const settleMs = 500;
+
+/** Whether the card has stood before a person's eyes for a moment: again after every time the window was away. */
+function useReady(): boolean {
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    let timer = 0;
+    const settle = () => {
+      clearTimeout(timer);
+      setReady(false);
+      timer = window.setTimeout(() => setReady(!document.hidden), settleMs);
+    };
+    settle();
+    addEventListener("focus", settle);
+    document.addEventListener("visibilitychange", settle);
+    return () => {
+      clearTimeout(timer);
+      removeEventListener("focus", settle);
+      document.removeEventListener("visibilitychange", settle);
+    };
+  }, []);
+  return isReady;
+}
+
+function parsed(text: string): { readonly bad: boolean; readonly value?: unknown } {
+  try {
+    return { bad: false, value: JSON.parse(text) };
+  } catch {
+    return { bad: true };
+  }
+}
+
+function ruleText({ tool_name, rule_content }: Rule): string {
+  return rule_content === null ? tool_name : `${tool_name}(${rule_content})`;
+}

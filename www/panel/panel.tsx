@@ -1,0 +1,75 @@
+// Inside a session: what the next request holds, the state behind it, the files and the notes.
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Agent, Slot } from "lockgate";
+import { look } from "../text/look.ts";
+import { ContextView } from "./context-view.tsx";
+import { FilesView, NotesView } from "./files-view.tsx";
+import { StateView } from "./state-view.tsx";
+import "./fields.css";
+import "./panel.css";
+import "./files.css";
+
+const tabs = ["work", "context", "state", "files", "memory"] as const;
+type Tab = (typeof tabs)[number];
+const views = { context: ContextView, state: StateView, files: FilesView, memory: NotesView };
+
+export interface ViewProps {
+  readonly agent: Agent;
+  readonly slot: Slot;
+  /** Another number: something may have changed, and is read again. */
+  readonly version: number;
+}
+
+export interface PanelProps extends ViewProps {
+  /** The first tab: what the agent is about. */
+  readonly work: ComponentChildren;
+  readonly isAtWork: boolean;
+  /** Somebody has asked for the panel, and goes on in it. */
+  readonly takesFocus: boolean;
+}
+
+export function Panel({ agent, slot, version, work, isAtWork, takesFocus }: PanelProps) {
+  const [open, setOpen] = useState<Tab>(isAtWork ? "work" : "context");
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (takesFocus) list.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+  }, []);
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: tabs.length - 1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = tabs[(tabs.indexOf(open) + step) % tabs.length] ?? open;
+    setOpen(next);
+    list.current?.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
+  };
+  const View = open === "work" ? null : views[open];
+  return (
+    <div class="inspector">
+      <div class="tabs" role="tablist" aria-label={look.panel.label} ref={list} onKeyDown={move}>
+        {tabs.map((tab) => (
+          <button
+            key={tab}
+            type="button"
+            role="tab"
+            id={`tab-${tab}`}
+            aria-selected={tab === open}
+            aria-controls="panel-view"
+            tabIndex={tab === open ? 0 : -1}
+            onClick={() => setOpen(tab)}
+          >
+            {look.panel.tabs[tab]}
+          </button>
+        ))}
+      </div>
+      <div class="view" id="panel-view" role="tabpanel" aria-labelledby={`tab-${open}`} tabIndex={0}>
+        {/* Another session is another view: nothing that was opened or typed goes along. */}
+        {View ? (
+          <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
+        ) : (
+          work
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,87 @@
+// The texts of the panel: context, state, files and memory.
+
+const count = (n: number) => n.toLocaleString("en");
+const plural = (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`;
+
+export const inside = {
+  common: {
+    count,
+    reading: "Reading",
+    save: "Save",
+    cancel: "Cancel",
+  },
+  context: {
+    kinds: {
+      system: "System",
+      tools: "Tools",
+      summary: "Summary",
+      message: "Messages",
+      reminder: "Reminders",
+    },
+    of: (tokens: number, window: number) => `${count(tokens)} of ${plural(window, "token", "tokens")}`,
+    unknown: (tokens: number) => `${plural(tokens, "token", "tokens")}; the window is not known`,
+    free: "free",
+    estimate: "What the next request would hold. Tokens are estimates.",
+    compact: "Compact now",
+    undo: "Undo the last summary",
+    compacted: (before: number, after: number, was: number, is: number) =>
+      `${plural(before, "message", "messages")} became ${count(after)}: ${count(was)} tokens are now ${count(is)}.`,
+    undone: "The messages are back as they were said.",
+    nothing: "There was nothing old enough to summarise.",
+    stands: (n: number) => `stands for ${plural(n, "message", "messages")}`,
+    tools: (n: number, names: string) => `${plural(n, "tool", "tools")}: ${names}`,
+    original: "What it stands for",
+    evicted: (path: string) => `shown in part; all of it is at ${path}`,
+    whole: "Read the whole",
+    earlier: (n: number) => `Show ${count(n)} earlier`,
+    roles: { user: "user", assistant: "assistant", system: "system", tool: "tool" },
+    gone: "It is no longer in the log.",
+  },
+  state: {
+    permissions: "Permissions",
+    mode: "Mode",
+    modes: {
+      default: "Default: rules, then the tool decides",
+      accept_edits: "Accept edits of files",
+      explore: "Explore: only look",
+      bypass: "Bypass: allow everything",
+      dont_ask: "Do not ask: deny instead",
+    },
+    rules: "Rules",
+    noRules: "No rules: tools that need approval ask.",
+    behaviors: { allow: "Allow", ask: "Ask", deny: "Deny" },
+    behavior: "Rule",
+    tool: "Tool",
+    content: "Only for (optional)",
+    add: "Add rule",
+    remove: (rule: string) => `Remove rule ${rule}`,
+    plan: "Plan mode",
+    planOn: "Only looking and planning is allowed.",
+    planFile: (file: string) => `The plan is ${file}.`,
+    groups: "Tool groups",
+    skills: "Loaded skills",
+    all: "AgentState",
+    items: (n: number) => plural(n, "item", "items"),
+  },
+  files: {
+    list: "Files",
+    empty: "No files yet. The agent writes them with its tools, and you can too.",
+    make: "New file",
+    path: "Path",
+    text: (path: string) => `Text of ${path}`,
+    remove: "Delete",
+    really: "Delete for good",
+    saved: (path: string) => `Saved ${path}.`,
+    deleted: (path: string) => `Deleted ${path}.`,
+    made: "Make",
+    example: "notes/today.md",
+    perSession:
+      "With this store, files of the anonymous user belong to each session and cannot be shown here. Choose a named user, or another store in the settings.",
+  },
+  memory: {
+    list: "Notes",
+    about: "What is known of this user, in every session. New notes go into the file of the day and are merged into MEMORY.md.",
+    empty: "Nothing is remembered yet. Say something about yourself.",
+    make: "Write MEMORY.md",
+  },
+} as const;
