@@ -8,6 +8,10 @@ import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** What a visit loads of the package; the copy of the wasm and the remote agent are asked for only when they are needed. */
+const isPackage = (id: string) =>
+  id.startsWith(here("../dist/")) && !/\/(inline-wasm|remote[\w-]*|wire|sse)\.js$/.test(id);
+
 /** The words of the page before its script has come stand with all the others. */
 const words: Plugin = {
   name: "words",
@@ -67,7 +71,7 @@ export default defineConfig({
     rolldownOptions: {
       // The package apart from the page: each has its own size, and changes at its own time.
       output: {
-        advancedChunks: { groups: [{ name: "lockgate", test: (id) => id.startsWith(here("../dist/")) }] },
+        advancedChunks: { groups: [{ name: "lockgate", test: isPackage }] },
       },
     },
   },

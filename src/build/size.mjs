@@ -32,7 +32,7 @@ export function pageSizes(folder = inRoot("target/www")) {
     .readdirSync(folder, { recursive: true })
     .filter((name) => /\.(html|css|js|svg)$/.test(name));
   const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
-  const isPackage = (name) => /^lockgate-[^.]*\.js$/.test(path.basename(name));
+  const isPackage = (name) => /^(lockgate|remote|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
   const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
   const sum = (chosen) =>
     chosen
