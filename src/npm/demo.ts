@@ -135,12 +135,17 @@ function summary(record: string): string {
   return `## SESSION INTENT\nTo see what the engine does.\n\n## SUMMARY\nThe user said:\n${asked.slice(-8).join("\n")}\n\n## ARTIFACTS\nNone\n\n## NEXT STEPS\nNone`;
 }
 
+/** So many tools are named; a longer list is nothing to read. */
+const MOST_TOLD = 8;
+
 function chat(asked: Msg | undefined, nQuestions: number, tools: readonly ToolSpec[]): string {
   const greeting =
     nQuestions <= 1
       ? "Hello! I am **Lockgate's demo model**: a few rules, no network, no key."
       : `This is still the demo model, and that was message ${nQuestions} of yours in this session.`;
-  const able = tools.length === 0 ? "I have no tools here" : `My tools here are ${tools.map(({ name }) => `\`${name}\``).join(", ")}`;
+  const names = tools.map(({ name }) => `\`${name}\``);
+  const others = names.length > MOST_TOLD ? ` and ${names.length - MOST_TOLD} more` : "";
+  const able = tools.length === 0 ? "I have no tools here" : `My tools here are ${names.slice(0, MOST_TOLD).join(", ")}${others}`;
   const shown = asked?.content.some(({ type }) => type === "image") ? " I see that there is an image, but I cannot look at it." : "";
   const quoted = textOf(asked ?? []).split("\n", 1)[0] ?? "";
   return `${greeting} You said: “${quoted}”.${shown}\n\n${able}. Ask me *what time it is*, for a *long answer*, to *think* about something, or for a *failing tool*, and you will see what the engine does with it. Say *help* for all that I can.`;
