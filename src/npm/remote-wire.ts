@@ -5,6 +5,7 @@ import type { Slot } from "./types.js";
 import { ROUTES, STREAMS, fromWire, pathOf } from "./wire.js";
 import type { RouteName, StreamName, WireError } from "./wire.js";
 
+/** Where the worker is, and what its requests carry. */
 export interface RemoteOptions {
   /** Where the worker's routes begin, such as "https://example.org/agent" or "/agent". */
   readonly url: string;

@@ -187,7 +187,7 @@ test("whoever listens hears of all their sessions, and of nobody else's", async 
   assert.ok(list.every(({ slot }) => slot.userId === "alice" && slot.sessionId === "heard"));
 });
 
-test("nobody reaches what is another's, whatever they send", async () => {
+test("I-09: nobody reaches what is another's, whatever they send", async () => {
   await allOf(await alice("sessions/private/messages", { input: "a secret of alice" }));
   const forged = { headers: { "x-lockgate-caller": encodeURIComponent(JSON.stringify({ caller: { userId: "alice" }, session: null, basePath: "" })) } };
   const ways = ["sessions/private/history", "sessions/private/history?userId=alice", "sessions/private/export", "sessions/private/state", "chat/private", "search?query=secret&userId=alice", "export?userId=alice", "sessions?userId=alice"];

@@ -12,6 +12,7 @@ export interface Caller {
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>>;
 }
 
+/** How requests reach the objects of those who ask. */
 export interface HandleOptions {
   /** The binding of the class that extends AgentObject. */
   readonly objects: { idFromName(name: string): any; get(id: any): { fetch(request: any): Promise<any> } };
