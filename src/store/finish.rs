@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::message::{Message, Role};
+use crate::mutants;
 use crate::port::Batch;
 use crate::state::Facts;
 use crate::store::Sessions;
@@ -56,6 +57,9 @@ impl Sessions {
         if saved.is_err() {
             session.revision = revision;
         }
+        if mutants::is("early-acknowledge") {
+            return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
+        }
         saved
     }
 
@@ -88,7 +92,9 @@ impl Sessions {
             // Who has it open may have changed; what was said may not, or we do not have it all.
             overtaken |= theirs.leaf != base.leaf || theirs.view != base.view;
             // A save that seemed to fail may have arrived, and this is its second try.
-            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await? {
+            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await?
+                && !mutants::is("second-append")
+            {
                 let version = session.version();
                 let is_last = theirs.leaf.as_ref() == Some(&own);
                 // A step of a resend is no leaf of the head.
@@ -110,7 +116,7 @@ impl Sessions {
                         turn.keep_own_edits();
                     }
                     turn.facts = *facts;
-                    head = theirs;
+                    head = if mutants::is("lost-update") { base.clone() } else { theirs };
                 }
                 Stand::Instead if session.left.is_some() => head = theirs,
                 Stand::Instead => {
@@ -134,7 +140,9 @@ impl Sessions {
         let live = record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
         session.revision = record.map(|record| record.revision);
         match live {
-            Some(HeadRecord::Live(theirs)) if theirs.epoch == base.epoch => {
+            Some(HeadRecord::Live(theirs))
+                if theirs.epoch == base.epoch || mutants::is("no-epoch") =>
+            {
                 theirs.check_format(&session.slot)?;
                 Ok(*theirs)
             }
@@ -217,7 +225,8 @@ impl Sessions {
     /// Whether the accepted input waits as we wrote it.
     async fn is_still_ours(&self, session: &Session, turn: &Turn) -> Result<bool> {
         let ours = self.records.get(session.keys.input(&turn.input.call_id)).await?;
-        Ok(ours.is_some_and(|record| Some(&record.revision) == session.accepted.as_ref()))
+        let is_ours = ours.is_some_and(|it| Some(&it.revision) == session.accepted.as_ref());
+        Ok(is_ours || mutants::is("doubled-input"))
     }
 
     /// Why our turn may not go on top of what the other side has said, if it may not.
