@@ -33,6 +33,7 @@ mod key;
 mod leases;
 mod listing;
 mod live;
+mod matrix;
 mod memory;
 mod message;
 mod open;
