@@ -158,12 +158,18 @@ impl Checker<'_> {
         let attempts = self.history.attempts.borrow();
         for (number, text, calls) in self.questions() {
             let places = self.entries_with(&text);
+            // A resend that failed takes, when it is tried again, the place of what is the last question then: also on the
+            // branch that its failure has left, if somebody has gone on from there.
+            let failed =
+                |call: &usize| attempts[*call].ended.as_ref().is_some_and(|it| it.1.is_err());
+            let resends = self.history.questions.borrow()[number].resends.is_some();
+            let is_tried_again = resends && calls.iter().any(failed);
             let is_doubled = |(n, place): (usize, &&String)| {
                 let others = &places[..n];
                 let moved = self.moved(u64::MAX);
                 others.iter().any(|other| !moved || self.are_of_one_path(other, place))
             };
-            if places.iter().enumerate().any(is_doubled) {
+            if !is_tried_again && places.iter().enumerate().any(is_doubled) {
                 self.problem(&format!("question {number} is in the log twice: {places:?}"));
             }
             // A yes has no words: what came of it is the result of its tool.

@@ -22,11 +22,11 @@ impl Schedule {
             self.world.lag().await;
             let slot = self.slots[chance.below(self.slots.len() as u64) as usize].clone();
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
-            match chance.below(34) {
+            match chance.below(37) {
                 0 => self.delete(place, slot).await,
                 1 => self.note(place, slot).await,
                 2 => self.change(place, slot).await,
-                3 => self.interrupt(place, &slot),
+                3 | 34.. => self.interrupt(place, &slot),
                 4..6 => self.clone().read(place, slot).await,
                 24..28 => self.clone().resend(slot).await,
                 28..34 => self.switch(place, slot).await,

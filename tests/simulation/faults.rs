@@ -63,10 +63,11 @@ pub const DEEDS: &[&str] = &[
     "superseded",
 ];
 
-/// The fault or deed that was met less often than this, if there is one.
-pub fn rare(counts: &Counts, least: u64) -> Option<&'static str> {
-    let names = FAULTS.iter().map(|(name, _)| *name).chain(DEEDS.iter().copied());
-    names.into_iter().find(|name| counts.get(name).copied().unwrap_or_default() < least)
+/// A fault that was met less than a thousand times, or a deed that was met less than a few hundred times.
+pub fn rare(counts: &Counts) -> Option<&'static str> {
+    let count = |name: &str| counts.get(name).copied().unwrap_or_default();
+    let fault = FAULTS.iter().map(|(name, _)| *name).find(|name| count(name) < 1_000);
+    fault.or_else(|| DEEDS.iter().copied().find(|name| count(name) < 300))
 }
 
 /// Prints how often each was met.

@@ -57,7 +57,7 @@ impl Model for SimModel {
             let mut deltas = Vec::new();
             let mut end = End::Whole;
             if chance.permille(self.trouble.get()) {
-                match chance.below(8) {
+                match chance.below(10) {
                     5 => {
                         self.world.tally.count("model cut short");
                         self.say(&mut deltas, request.slot);
@@ -73,7 +73,7 @@ impl Model for SimModel {
                         let kind = ErrorKind::ModelContextOverflow;
                         return Err(Error::new(kind, "the simulation says so"));
                     }
-                    7 => self.say_odd_calls(&mut deltas, request.slot),
+                    7..10 => self.say_odd_calls(&mut deltas, request.slot),
                     0 => {
                         self.world.tally.count("model early error");
                         return Err(Error::new(chance.pick(EARLY), "the simulation says so"));
@@ -111,7 +111,7 @@ impl SimModel {
         self.world.tally.count("summary");
         let mut deltas = vec![Delta::Text(format!("summary {}", self.world.tick()))];
         let mut end = End::Whole;
-        if self.world.chance.permille(self.trouble.get()) {
+        if self.world.chance.permille(self.trouble.get() * 3 / 2) {
             self.world.tally.count("summary trouble");
             match self.world.chance.below(4) {
                 0 => return Err(Error::new(ErrorKind::ModelFailed, "the simulation says so")),
@@ -254,7 +254,7 @@ impl Tool for SimTool {
                 return Ok(Vec::new());
             }
             if self.world.chance.permille(self.trouble.get()) {
-                if self.world.chance.below(3) == 0 {
+                if self.world.chance.below(2) == 0 {
                     self.world.tally.count("tool hang");
                     return pending().await;
                 }

@@ -14,6 +14,7 @@ use crate::check::check;
 use crate::history::{AGENT, History};
 use crate::lock::{SimLock, Table};
 use crate::model::{SimModel, SimTool};
+use crate::replay;
 use crate::store::{Broken, Health, Kind, Rates, Server, SimStore};
 use crate::world::{Group, NodeHost, World, name_of};
 
@@ -26,6 +27,9 @@ pub fn run(seed: u64, broken: Broken, tally: &Rc<Tally>) -> Vec<String> {
     let ended = schedule.storm().and_then(|()| schedule.calm());
     if let Err(why) = ended {
         schedule.history.problem(why);
+    }
+    if crate::number("LOCKGATE_SEED").is_some() {
+        replay::tell(&schedule);
     }
     schedule.world.end();
     schedule.history.problems.take()
@@ -93,11 +97,11 @@ impl Schedule {
         let server = Server::new(&world, rates, kind, broken);
         let history = History::new(&server);
         let locks = Table::new(&world, broken == Broken::KeepsLocksOfTheDead);
-        locks.fails.set(chance.pick(&[0, 0, 20]));
+        locks.fails.set(chance.pick(&[0, 20, 40]));
         let n_nodes = if setting == Alone { 1 } else { chance.pick(&[1, 2, 2, 2, 3]) };
         let clock = |_| Rc::new(Cell::new(chance.pick(&[0, 0, -7_000, 40_000])));
         let schedule = Schedule {
-            trouble: Rc::new(Cell::new(chance.pick(&[0, 100, 300]))),
+            trouble: Rc::new(Cell::new(chance.pick(&[0, 200, 400]))),
             locks: Some(locks).filter(|_| setting == Tabs),
             nodes: RefCell::default(),
             slots: slots(1 + chance.below(3), chance.below(2) == 0),
@@ -108,7 +112,7 @@ impl Schedule {
             history,
             world: Rc::clone(&world),
         };
-        schedule.history.compacts.set(chance.below(4) == 0);
+        schedule.history.compacts.set(chance.below(3) == 0);
         for place in 0..n_nodes {
             let node = schedule.node(place);
             schedule.nodes.borrow_mut().push(node);
@@ -209,16 +213,16 @@ impl Schedule {
         for _ in 0..chance.pick(&[0, 1, 2, 5]) {
             self.world.sleep(chance.wait() + chance.below(300)).await;
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
-            match chance.below(12) {
+            match chance.below(14) {
                 0..3 => {
                     self.world.tally.count("clock leap");
                     self.clocks[place].set(chance.pick(WRONG_CLOCKS));
                 }
-                3..5 if self.locks.is_some() => self.locks.iter().for_each(|it| it.steal()),
-                5 => self.trap(place),
-                6 => self.freeze(place).await,
-                7 => self.shut_down(place).await,
-                8 => self.ail().await,
+                3..7 if self.locks.is_some() => self.locks.iter().for_each(|it| it.steal()),
+                7 => self.trap(place),
+                8 => self.freeze(place).await,
+                9 => self.shut_down(place).await,
+                10 => self.ail().await,
                 _ => self.crash(place),
             }
         }
