@@ -9,7 +9,7 @@ const usage =
   "Use it as `npm run sim -- --seeds 10000`, `--replay SEED` for one schedule, or `--record` to look for the deliberate bugs too and write tests/simulation/RESULTS.md.";
 
 const story = "nothing_acknowledged_is_lost_doubled_or_reordered_whatever_goes_wrong";
-const teeth = "teeth";
+const teeth = "every_deliberate_bug_of_the_engine_is_found_within_ten_thousand_seeds";
 
 // `{ seeds }`, `{ replay }` or `{ seeds, record }`; numbers are whole.
 function read(args) {
@@ -34,18 +34,18 @@ async function run(cargo, name, env) {
   return { code, said: stdout.split("\n").map((line) => line.trimEnd()) };
 }
 
-// The lines from the one that begins with `first` up to the one that has `last` in it, as they were printed.
+// The lines from where `first` stands in one up to the one that is `last`, as they were printed.
 function part(said, first, last) {
   const begin = said.findIndex((line) => line.includes(first));
-  const end = said.findIndex((line, n) => n > begin && line.includes(last));
+  const end = said.findIndex((line, n) => n > begin && last(line));
   return [said[begin].slice(said[begin].indexOf(first)), ...said.slice(begin + 1, end)];
 }
 
 function results(seeds, story, teeth) {
   const cpu = os.cpus()[0]?.model ?? "unknown";
-  const faults = part(story.said, "fault ", " schedules, ");
+  const faults = part(story.said, "fault  ", (line) => line.includes(" schedules, "));
   const verdict = story.said.find((line) => line.includes(" schedules, "));
-  const found = part(teeth.said, "mutant ", "ok");
+  const found = part(teeth.said, "mutant  ", (line) => line.endsWith("ok"));
   return `# What the simulation found
 
 Made by \`npm run sim -- --seeds ${seeds} --record\` on ${os.cpus().length} × ${cpu}, Node ${process.versions.node}.
@@ -60,7 +60,7 @@ ${faults.join("\n")}
 Deliberate bugs of the engine, one at a time, and after how many schedules each was found:
 
 \`\`\`
-${found.map((line) => line.replace(/: session .*|: call.*|: tool call .*|: the schedule .*/, "")).join("\n")}
+${found.map((line) => line.replace(/(: |, and what was seen).*/, "")).join("\n")}
 \`\`\`
 `;
 }
