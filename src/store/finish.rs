@@ -274,21 +274,16 @@ impl Sessions {
         turn.outcome = Some(Outcome::failed(ErrorKind::Superseded.code(), why));
         turn.keep_own_edits();
         let mut path = session.head.clone().unwrap_or_else(|| base.clone());
-        // What was recovered elsewhere has its input and its `call/<callId>` in the log already, also that of a call which
-        // had joined this one; neither is a step said again that arrived after all.
-        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
-        for (name, entry) in in_order(entries) {
-            let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
-            let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { continue };
-            input.named &= entry.kind != EntryKind::Recovered;
-            // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
-            if session.left.is_some() && entry.parent != path.leaf {
-                continue;
-            }
-            turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));
-            path.append(name, entry.messages.len());
-        }
+        let resends = session.left.is_some();
+        let mut seen = base.next;
         for _ in 0..ATTEMPTS {
+            // Every time anew: whoever was faster than the last try may have recovered another input of ours.
+            let entries = self.records.entries(&session.keys, seen, theirs.next).await?;
+            let new = in_order(entries).into_iter().filter(|(name, _)| name.seq < theirs.next);
+            for (name, entry) in new {
+                leave_out(&mut turn, &mut path, (name, entry), resends);
+            }
+            seen = theirs.next;
             let (change, _) =
                 self.records.change(|mint| session.branching(&theirs, &path, &turn, mint));
             if !matches!(self.records.commit(&change.batch).await?, Landing::Conflict) {
@@ -304,6 +299,20 @@ impl Sessions {
         let hint = "the turn could not be kept; what was answered is in `partial`";
         Err(superseded(&session.slot, why).hint(hint))
     }
+}
+
+/// Takes out of a turn what the log has already: what was recovered elsewhere has its input and its `call/<callId>`
+/// there, also that of a call which had joined this one; neither is a step said again that arrived after all.
+fn leave_out(turn: &mut Turn, path: &mut Head, (name, entry): (EntryRef, Entry), resends: bool) {
+    let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
+    let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { return };
+    input.named &= entry.kind != EntryKind::Recovered;
+    // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
+    if resends && entry.parent != path.leaf {
+        return;
+    }
+    turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));
+    path.append(name, entry.messages.len());
 }
 
 /// Whether two messages are one, or give results to the same tool call.

@@ -13,6 +13,7 @@
 mod agentscope;
 mod approval;
 mod architecture;
+mod aside;
 mod branches;
 mod cache;
 mod chunks;
