@@ -13,6 +13,7 @@
 //! | [`model`], [`store`], [`tool`] | what is built on the ports |
 //! | [`engine`] | does what was decided; the only place that waits |
 //! | `wasm` | the border to JavaScript |
+//! | [`mutants`] | bugs for the simulation to find, in no build but that of the tests |
 //!
 //! What is absent, and kept so by `tests/native/architecture.rs`:
 //!
@@ -76,6 +77,7 @@ pub mod future;
 pub mod json;
 pub mod message;
 pub mod model;
+pub mod mutants;
 pub mod policy;
 pub mod port;
 pub mod run;

@@ -27,7 +27,7 @@ function allStages() {
     { name: "chromium", run: chromiumTests },
     { name: "ui", run: uiTests },
     { name: "packaging", run: packagingTests },
-    { name: "long", run: () => packageTests(".long.mjs"), onlyWhenAsked: true },
+    { name: "long", run: longStage, onlyWhenAsked: true },
   ];
 }
 
@@ -39,6 +39,15 @@ function longTests() {
     (match) => match[1],
   );
   return names.filter((name) => name !== "native" && name !== "browser");
+}
+
+// What takes too long for every day: stories of the package, and fifty times as many inputs for whatever reads them.
+async function longStage() {
+  const total = await packageTests(".long.mjs");
+  const inputs = { INPUTS: "1000000" };
+  add(total, await cargoTests([["--profile", "fast", "--test", "fuzz"]], inputs));
+  add(total, await nodeTests("tests/ui", inputs, "-fuzz.test.mjs"));
+  return total;
 }
 
 async function cargoTests(runs, env = {}) {

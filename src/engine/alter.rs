@@ -17,6 +17,7 @@ use crate::event::Reason;
 use crate::future::Local;
 use crate::json::{self, Fields, Read};
 use crate::message::{CallState, Message, ToolResult, rfc3339};
+use crate::mutants;
 use crate::run::open;
 use crate::run::result_message;
 use crate::slot::Slot;
@@ -216,14 +217,19 @@ impl Inner {
             }
             let at = rfc3339(self.host.now_ms());
             let stamp = |message| Rc::new(stamped(message, self, &at));
-            let results = open::cut_off(&session.context, &input.answers);
+            let mut results = open::cut_off(&session.context, &input.answers);
+            if !input.answers.is_empty() && mutants::is("unspent-approval") {
+                results.clear();
+            }
             let finished = |result: &ToolResult| {
                 let later = Later::new(&result.id, CallState::Finished);
                 placed(&session.context, later).map(|it| it.1)
             };
             let changes: Vec<Later> = results.iter().filter_map(finished).collect();
             let mut messages: Vec<_> = results.into_iter().map(result_message).map(stamp).collect();
-            messages.extend(input.messages.iter().cloned());
+            if !mutants::is("mute-recovery") {
+                messages.extend(input.messages.iter().cloned());
+            }
             messages.push(stamp(Message::note(CUT_OFF)));
             let mut facts = session.facts();
             for rule in open::remembered(&input.answers) {

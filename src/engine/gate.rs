@@ -10,6 +10,7 @@ use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use crate::mutants;
 use crate::slot::Slot;
 
 /// The queues of all slots.
@@ -76,7 +77,8 @@ impl Ticket {
         poll_fn(|context| {
             self.gate.with(|queues| {
                 let Some(queue) = queues.get_mut(&self.slot) else { return Poll::Ready(()) };
-                if queue.front().is_none_or(|place| place.number == self.number) {
+                let is_first = queue.front().is_none_or(|place| place.number == self.number);
+                if is_first || mutants::is("no-gate") {
                     return Poll::Ready(());
                 }
                 if let Some(place) = queue.iter_mut().find(|place| place.number == self.number) {
@@ -93,6 +95,12 @@ impl Drop for Ticket {
         let next = self.gate.with(|queues| {
             let queue = queues.get_mut(&self.slot)?;
             let was_first = queue.front().is_some_and(|place| place.number == self.number);
+            if !was_first && mutants::is("waiter-stays") {
+                return None;
+            }
+            if !was_first && mutants::is("waiter-releases") {
+                queue.pop_front();
+            }
             queue.retain(|place| place.number != self.number);
             if queue.is_empty() {
                 queues.remove(&self.slot);

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::message::{Message, Role};
+use crate::mutants;
 use crate::run::open::{self, Answered};
 use crate::slot::Slot;
 use crate::store::entry::Later;
@@ -29,7 +30,7 @@ pub(super) fn meet(agent: &Inner, session: &Session, input: &Input, retried: boo
     if retried {
         // Others may have come since: what they wait for is not closed by a question that was there before.
         nothing_open(session)?;
-        return Ok(Met { is_known: true, ..Met::default() });
+        return Ok(Met { is_known: !mutants::is("append-on-retry"), ..Met::default() });
     }
     if !input.answers.is_empty() {
         let open = open::open_calls(&session.context);

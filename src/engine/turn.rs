@@ -28,6 +28,7 @@ use crate::event::{Ask, Event, Reason};
 use crate::message::{
     Block, CallState, Message, ResultState, Role, ToolResult, ToolUse, Usage, rfc3339,
 };
+use crate::mutants;
 use crate::port::Model;
 use crate::run::open::{self, Answered};
 use crate::run::{self, Run, STOPPED_CALL, Step};
@@ -331,8 +332,9 @@ impl Turn<'_> {
     fn close_open(&self, session: &mut Session) -> Option<Reason> {
         let close = |call: &ToolUse| ToolResult::new(call, ResultState::Interrupted, STOPPED_CALL);
         let results: Vec<_> = open::open_calls(&session.context).into_iter().map(close).collect();
-        let was_open = !results.is_empty();
-        self.append(session, results.into_iter().map(run::result_message).collect());
+        let was_open = !results.is_empty() && !mutants::is("open-calls-stay");
+        let results = results.into_iter().filter(|_| was_open).map(run::result_message);
+        self.append(session, results.collect());
         was_open.then_some(Reason::Interrupted)
     }
 

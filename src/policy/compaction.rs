@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::message::{Edit, Message, Role};
+use crate::mutants;
 
 /// How a conversation is kept within a model's window.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,11 +169,15 @@ fn last_question(messages: &[Rc<Message>], n_fixed: usize) -> usize {
 /// Before which messages a cut parts no call from its result.
 fn safe_places(messages: &[Rc<Message>]) -> Vec<bool> {
     let mut is_safe: Vec<bool> = messages.iter().map(|it| it.role != Role::Tool).collect();
+    if mutants::is("split-pair") {
+        is_safe.fill(true);
+    }
     for (index, message) in messages.iter().enumerate() {
         for result in message.tool_results() {
             let before = messages.get(..index).unwrap_or_default();
             let asks = |it: &Rc<Message>| it.tool_uses().any(|call| call.id == result.id);
-            let Some(asked) = before.iter().rposition(asks) else { continue };
+            let asked = before.iter().rposition(asks).filter(|_| !mutants::is("split-pair"));
+            let Some(asked) = asked else { continue };
             is_safe.iter_mut().take(index + 1).skip(asked + 1).for_each(|safe| *safe = false);
         }
     }

@@ -23,6 +23,7 @@ pub use reply::{Assembly, Reply};
 
 use crate::event::Reason;
 use crate::message::{Block, Finish, Message, ResultState, Role, ToolResult, ToolUse};
+use crate::mutants;
 
 /// How often an answer without words is asked for again.
 const BLANK_ANSWERS: u32 = 2;
@@ -233,7 +234,8 @@ impl Run {
     fn close(&mut self, partial: Option<Message>, reason: Reason) {
         if let Stage::Tools(open) = &mut self.stage {
             for (call, settled) in open.iter_mut() {
-                if !matches!(settled, Some(Settled::Result(_))) {
+                let has_result = matches!(settled, Some(Settled::Result(_)));
+                if !has_result && !mutants::is("open-calls-stay") {
                     let result = ToolResult::new(call, ResultState::Interrupted, STOPPED_CALL);
                     *settled = Some(Settled::Result(result));
                 }

@@ -182,6 +182,13 @@ impl Assembly {
         let Delta::ToolCall { index, id, name, arguments, provider } = delta else {
             return;
         };
+        // Two calls with one id could not be told apart later: the second gets an id of ours.
+        let has_it = |part: &Part| match part {
+            Part::Call(call) => call.index != index && call.given == id,
+            _ => false,
+        };
+        let is_twin = self.parts.iter().any(has_it);
+        let id = id.filter(|_| !is_twin);
         let known = self.parts.iter().position(|part| match part {
             Part::Call(call) => {
                 call.index == index && (id.is_none() || call.given.is_none() || call.given == id)

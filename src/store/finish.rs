@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::message::{Message, Role};
+use crate::mutants;
 use crate::port::Batch;
 use crate::state::Facts;
 use crate::store::Sessions;
@@ -56,6 +57,9 @@ impl Sessions {
         if saved.is_err() {
             session.revision = revision;
         }
+        if mutants::is("early-acknowledge") {
+            return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
+        }
         saved
     }
 
@@ -88,7 +92,9 @@ impl Sessions {
             // Who has it open may have changed; what was said may not, or we do not have it all.
             overtaken |= theirs.leaf != base.leaf || theirs.view != base.view;
             // A save that seemed to fail may have arrived, and this is its second try.
-            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await? {
+            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await?
+                && !mutants::is("second-append")
+            {
                 let version = session.version();
                 let is_last = theirs.leaf.as_ref() == Some(&own);
                 // A step of a resend is no leaf of the head.
@@ -110,7 +116,7 @@ impl Sessions {
                         turn.keep_own_edits();
                     }
                     turn.facts = *facts;
-                    head = theirs;
+                    head = if mutants::is("lost-update") { base.clone() } else { theirs };
                 }
                 Stand::Instead if session.left.is_some() => head = theirs,
                 Stand::Instead => {
@@ -134,7 +140,9 @@ impl Sessions {
         let live = record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
         session.revision = record.map(|record| record.revision);
         match live {
-            Some(HeadRecord::Live(theirs)) if theirs.epoch == base.epoch => {
+            Some(HeadRecord::Live(theirs))
+                if theirs.epoch == base.epoch || mutants::is("no-epoch") =>
+            {
                 theirs.check_format(&session.slot)?;
                 Ok(*theirs)
             }
@@ -217,7 +225,8 @@ impl Sessions {
     /// Whether the accepted input waits as we wrote it.
     async fn is_still_ours(&self, session: &Session, turn: &Turn) -> Result<bool> {
         let ours = self.records.get(session.keys.input(&turn.input.call_id)).await?;
-        Ok(ours.is_some_and(|record| Some(&record.revision) == session.accepted.as_ref()))
+        let is_ours = ours.is_some_and(|it| Some(&it.revision) == session.accepted.as_ref());
+        Ok(is_ours || mutants::is("doubled-input"))
     }
 
     /// Why our turn may not go on top of what the other side has said, if it may not.
@@ -265,21 +274,16 @@ impl Sessions {
         turn.outcome = Some(Outcome::failed(ErrorKind::Superseded.code(), why));
         turn.keep_own_edits();
         let mut path = session.head.clone().unwrap_or_else(|| base.clone());
-        // What was recovered elsewhere has its input and its `call/<callId>` in the log already, also that of a call which
-        // had joined this one; neither is a step said again that arrived after all.
-        let entries = self.records.entries(&session.keys, base.next, theirs.next).await?;
-        for (name, entry) in in_order(entries) {
-            let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
-            let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { continue };
-            input.named &= entry.kind != EntryKind::Recovered;
-            // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
-            if session.left.is_some() && entry.parent != path.leaf {
-                continue;
-            }
-            turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));
-            path.append(name, entry.messages.len());
-        }
+        let resends = session.left.is_some();
+        let mut seen = base.next;
         for _ in 0..ATTEMPTS {
+            // Every time anew: whoever was faster than the last try may have recovered another input of ours.
+            let entries = self.records.entries(&session.keys, seen, theirs.next).await?;
+            let new = in_order(entries).into_iter().filter(|(name, _)| name.seq < theirs.next);
+            for (name, entry) in new {
+                leave_out(&mut turn, &mut path, (name, entry), resends);
+            }
+            seen = theirs.next;
             let (change, _) =
                 self.records.change(|mint| session.branching(&theirs, &path, &turn, mint));
             if !matches!(self.records.commit(&change.batch).await?, Landing::Conflict) {
@@ -295,6 +299,20 @@ impl Sessions {
         let hint = "the turn could not be kept; what was answered is in `partial`";
         Err(superseded(&session.slot, why).hint(hint))
     }
+}
+
+/// Takes out of a turn what the log has already: what was recovered elsewhere has its input and its `call/<callId>`
+/// there, also that of a call which had joined this one; neither is a step said again that arrived after all.
+fn leave_out(turn: &mut Turn, path: &mut Head, (name, entry): (EntryRef, Entry), resends: bool) {
+    let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
+    let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { return };
+    input.named &= entry.kind != EntryKind::Recovered;
+    // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
+    if resends && entry.parent != path.leaf {
+        return;
+    }
+    turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));
+    path.append(name, entry.messages.len());
 }
 
 /// Whether two messages are one, or give results to the same tool call.

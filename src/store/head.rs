@@ -8,6 +8,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::Edits;
+use crate::mutants;
 use crate::slot::Slot;
 use crate::state::{FORMAT, Facts, Persistence};
 use crate::store::entry::EntryRef;
@@ -280,7 +281,7 @@ impl Head {
             Some(Piece::Span { to, .. }) if entry.seq <= to.0.seq + GAP => *to = end,
             _ => self.view.push(Piece::Span { from: (entry.clone(), 0), to: end }),
         }
-        self.next = entry.seq + 1;
+        self.next = if mutants::is("same-number") { entry.seq } else { entry.seq + 1 };
         self.leaf = Some(entry);
         self.card.messages += n_messages as u64;
     }

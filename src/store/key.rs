@@ -4,6 +4,7 @@
 //! written as `-` and two hex digits; one that would be over 75 bytes long becomes `h.` and its SHA-256 (whoever
 //! reads the record compares the id kept in it). The anonymous user is a part without a dot, which no id can become.
 
+use crate::mutants;
 use crate::slot::Slot;
 use crate::state::FORMAT;
 use crate::store::entry::EntryRef;
@@ -105,6 +106,7 @@ pub fn agent(name: &str) -> String {
 
 /// Where the records of an agent's user are: `<format>.<agent>/<user>/`.
 pub fn partition(name: &str, user: Option<&str>) -> String {
+    let user = user.filter(|_| !mutants::is("no-user"));
     let user = user.map_or_else(|| "anonymous".to_owned(), part);
     format!("{}{user}/", agent(name))
 }

@@ -10,6 +10,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Either, Local, race};
 use crate::json;
+use crate::mutants;
 use crate::port::{Batch, Committed, Host, Page, Record, Store};
 use crate::store::entry::{Entry, EntryRef};
 use crate::store::head::Place;
@@ -60,6 +61,12 @@ impl Records {
     }
 
     async fn settle(&self, batch: &Batch, error: Error) -> Result<Landing> {
+        if mutants::is("hopeful-commit") {
+            return Ok(Landing::Done);
+        }
+        if mutants::is("hopeless-commit") {
+            return Ok(Landing::Conflict);
+        }
         let Some((head, expected)) = &batch.expect else { return Err(error) };
         let Ok(found) = self.get(head.clone()).await else { return Err(error) };
         let mut found = found.map(|record| record.revision);

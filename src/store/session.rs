@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::error::Result;
 use crate::json;
 use crate::message::{Edits, Message, rfc3339};
+use crate::mutants;
 use crate::port::{Batch, Lineage};
 use crate::slot::Slot;
 use crate::state::{AgentState, Facts};
@@ -271,9 +272,11 @@ impl Session {
     /// A batch that expects the head as it was read.
     pub(super) fn batch(&self, head: &Head, mint: Mint<'_>) -> Batch {
         let counter = self.revision.as_deref().map_or(0, counter) + 1;
+        let nonce = if mutants::is("one-nonce") { String::new() } else { mint.nonce() };
         Batch {
-            expect: Some((self.keys.head(), self.revision.clone())),
-            revision: format!("{}.{counter}.{}", head.epoch, mint.nonce()),
+            expect: Some((self.keys.head(), self.revision.clone()))
+                .filter(|_| !mutants::is("no-compare")),
+            revision: format!("{}.{counter}.{nonce}", head.epoch),
             ..Batch::default()
         }
     }
@@ -287,19 +290,19 @@ impl Session {
     ) {
         for input in turn.joined.iter().chain([&turn.input]) {
             let key = self.keys.input(&input.call_id);
-            if turn.outcome.is_none() {
+            if turn.outcome.is_none() && !mutants::is("input-ends-with-step") {
                 // The log has what was said; the record stays, so that a call that dies is found.
                 batch.put.push((key, json::to_bytes(&input.again())));
                 continue;
             }
-            if input.named {
+            if input.named && !mutants::is("nameless") {
                 let mut record = serde_json::json!({ "entry": name });
                 if let (Some(asked), Some(record)) = (&input.asked, record.as_object_mut()) {
                     record.insert("asked".to_owned(), asked.as_str().into());
                 }
                 batch.put.push((self.keys.call(&input.call_id), json::to_bytes(&record)));
             }
-            batch.remove.push(key);
+            batch.remove.extend(Some(key).filter(|_| !mutants::is("waiting-input")));
         }
         let entry = Entry {
             id: name.id.clone(),
@@ -315,7 +318,7 @@ impl Session {
     }
 
     pub(super) fn put_index(&self, head: &mut Head, batch: &mut Batch, mint: Mint<'_>) {
-        if !head.index.is_empty() {
+        if !head.index.is_empty() && !mutants::is("two-lines") {
             batch.remove.push(head.index.clone());
         }
         head.card.updated = mint.at();

@@ -12,6 +12,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json;
 use crate::message::Message;
+use crate::mutants;
 use crate::port::{Host, Page, Record, Store};
 use crate::slot::Slot;
 use crate::state::{FORMAT, Facts};
@@ -136,7 +137,10 @@ impl Sessions {
     /// Stores an input. `false`: the session has moved on; load it again, nothing is lost.
     pub async fn accept(&self, session: &mut Session, input: &Input) -> Result<bool> {
         let change = self.records.change(|mint| session.accepting(input, mint));
-        let landing = self.records.commit(&change.batch).await?;
+        let landing = match mutants::is("unstored-input") {
+            true => Landing::Done,
+            false => self.records.commit(&change.batch).await?,
+        };
         let landed = matches!(landing, Landing::Done);
         if landed {
             // One that joins a call leaves the record of that call's own input as it was.
@@ -180,6 +184,9 @@ impl Sessions {
             let head = session.head.clone().unwrap_or_else(fresh);
             let mut batch = self.records.change(|mint| session.deleting(&head, mint));
             batch.remove.extend(lines);
+            if mutants::is("no-tombstone") {
+                batch.put.clear();
+            }
             if !matches!(self.records.commit(&batch).await?, Landing::Conflict) {
                 return Ok(());
             }

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each module, and what it may use of ours.
+/// Each module, and what it may use of ours. Deliberate bugs may be anywhere.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("mutants", &[]),
     ("error", &[]),
     ("future", &[]),
     ("json", &["error"]),
@@ -116,7 +117,8 @@ fn architecture_every_module_uses_only_what_its_layer_may() {
             for rest in line.split("crate::").skip(1) {
                 let used: String =
                     rest.chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect();
-                let allowed = used == own || may.contains(&used.as_str());
+                let allowed = [own.as_str(), "mutants"].contains(&used.as_str())
+                    || may.contains(&used.as_str());
                 assert!(allowed, "{}: {own} may not use {used}: {}", path.display(), line.trim());
             }
         }

@@ -13,6 +13,7 @@
 mod agentscope;
 mod approval;
 mod architecture;
+mod aside;
 mod branches;
 mod cache;
 mod chunks;
@@ -33,6 +34,7 @@ mod key;
 mod leases;
 mod listing;
 mod live;
+mod matrix;
 mod memory;
 mod message;
 mod open;

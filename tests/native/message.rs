@@ -25,6 +25,15 @@ fn unknown_fields_and_blocks_survive() {
 }
 
 #[test]
+fn a_number_is_the_same_after_it_was_stored() {
+    for text in ["2.2526847614039158e17", "52.520006599999995", "0.30000000000000004", "1e-7"] {
+        let stored = format!(r#"{{"id":"m","role":"user","content":[],"at":"","place":{text}}}"#);
+        let read = round(&json::parse(stored.as_bytes(), "a message").unwrap());
+        assert_eq!(read["place"].as_f64(), text.parse().ok(), "{text}");
+    }
+}
+
+#[test]
 fn roles_are_read_in_any_case() {
     for role in ["USER", "User", "user"] {
         let message = json!({ "id": "m", "role": role, "content": [] });

@@ -227,6 +227,17 @@ fn fragments_of_parallel_calls_find_their_call_by_index() {
 }
 
 #[test]
+fn two_calls_of_an_answer_that_have_one_id_are_told_apart() {
+    let twin = |index, arguments| fragment(index, Some("x"), Some("t"), arguments);
+    let (reply, events) = replies(vec![twin(0, "{"), twin(1, "{"), twin(1, "}"), twin(0, "}")]);
+    let ids: Vec<_> = reply.message.tool_uses().map(|call| call.id.as_str()).collect();
+    assert_eq!((ids.len(), ids[0]), (2, "x"));
+    assert_ne!(ids[0], ids[1]);
+    let starts = events.iter().filter(|it| matches!(it, Event::ToolCallStart { .. }));
+    assert_eq!((starts.count(), reply.unreadable.len()), (2, 0));
+}
+
+#[test]
 fn a_call_whose_name_never_comes_is_dropped() {
     let (reply, events) =
         replies(vec![fragment(0, Some("x"), None, "{}"), Delta::Text("hi".into())]);

@@ -12,6 +12,7 @@ use lockgate::store::head::Piece;
 use lockgate::store::key::SlotKeys;
 
 use crate::history::{AGENT, Attempt, History, Resend, ids, pairs, says};
+use crate::providers::refused_after;
 use crate::records::{Session, read};
 use crate::store::Server;
 
@@ -25,7 +26,10 @@ struct Checker<'a> {
 
 /// Finds what does not hold of these sessions.
 pub fn check(history: &History, server: &Server, slots: &[Slot]) {
-    let records = server.dump();
+    let records = match server.dump() {
+        Ok(records) => records,
+        Err(error) => return history.problem(format!("the store cannot be read: {error:?}")),
+    };
     for slot in slots {
         let prefix = SlotKeys::new(AGENT, slot).all();
         match read(&records, &prefix) {
@@ -137,8 +141,15 @@ impl Checker<'_> {
                 }
             }
         }
-        if let Err(why) = pairs(&self.messages_of_path()) {
+        let path = self.messages_of_path();
+        if let Err(why) = pairs(&path) {
             self.problem(&format!("the path is no valid transcript: {why}"));
+        }
+        if let Err(why) = refused_after(&self.slot, &path) {
+            self.problem(&format!("the path, asked once more, is what {why}"));
+        }
+        for entry in self.session.entries.values() {
+            self.history.check_words(&self.slot, &entry.messages, "the log has");
         }
     }
 
@@ -147,12 +158,18 @@ impl Checker<'_> {
         let attempts = self.history.attempts.borrow();
         for (number, text, calls) in self.questions() {
             let places = self.entries_with(&text);
+            // A resend that failed takes, when it is tried again, the place of what is the last question then: also on the
+            // branch that its failure has left, if somebody has gone on from there.
+            let failed =
+                |call: &usize| attempts[*call].ended.as_ref().is_some_and(|it| it.1.is_err());
+            let resends = self.history.questions.borrow()[number].resends.is_some();
+            let is_tried_again = resends && calls.iter().any(failed);
             let is_doubled = |(n, place): (usize, &&String)| {
                 let others = &places[..n];
                 let moved = self.moved(u64::MAX);
                 others.iter().any(|other| !moved || self.are_of_one_path(other, place))
             };
-            if places.iter().enumerate().any(is_doubled) {
+            if !is_tried_again && places.iter().enumerate().any(is_doubled) {
                 self.problem(&format!("question {number} is in the log twice: {places:?}"));
             }
             // A yes has no words: what came of it is the result of its tool.
@@ -226,7 +243,7 @@ impl Checker<'_> {
 
     /// Whether the model may have been shown less than all by then.
     fn shortened(&self, to: u64) -> bool {
-        self.history.compacts.get() || self.cleared(to)
+        self.history.compacts.get() || self.history.overflowed.get() || self.cleared(to)
     }
 
     /// What the model is shown, with every summary spelled out, is the end of the path; all of it, unless it was

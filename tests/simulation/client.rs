@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::history::{Deletion, History, Note, Reading, Resend, ids};
 use crate::schedule::Schedule;
-use crate::world::{Group, oneshot};
+use crate::world::Group;
 
 impl Schedule {
     pub async fn client(self: Rc<Self>) {
@@ -22,22 +22,18 @@ impl Schedule {
             self.world.lag().await;
             let slot = self.slots[chance.below(self.slots.len() as u64) as usize].clone();
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
-            match chance.below(34) {
+            match chance.below(37) {
                 0 => self.delete(place, slot).await,
                 1 => self.note(place, slot).await,
                 2 => self.change(place, slot).await,
-                3 => self.interrupt(place, &slot),
+                3 | 34.. => self.interrupt(place, &slot),
                 4..6 => self.clone().read(place, slot).await,
                 24..28 => self.clone().resend(slot).await,
                 28..34 => self.switch(place, slot).await,
                 6..12 => {
                     // Two at once: the second waits behind the first, or on another node.
-                    let (tell, told) = oneshot();
                     let other = Rc::clone(&self).persist(slot.clone());
-                    self.world.spawn(Group::Client, async move {
-                        other.await;
-                        tell.send(());
-                    });
+                    let told = self.world.work(Group::Client, (), other);
                     self.clone().persist(slot).await;
                     told.wait().await;
                 }
@@ -123,17 +119,17 @@ impl Schedule {
         if request.resends {
             self.world.tally.count("resend");
         }
-        let call = agent.begin(request).unwrap();
+        let over = Over(Rc::clone(&self.history), attempt);
+        let Ok(call) = agent.begin(request) else {
+            // Only a node that is about to end takes no calls.
+            self.world.lag().await;
+            return attempt;
+        };
         self.history.named(attempt, call.id());
         self.trouble_the_call(&call, life);
-        let (tell, told) = oneshot::<()>();
         let this = Rc::clone(&self);
-        self.world.spawn(Group::Node(life), async move {
-            let _over = Over(Rc::clone(&this.history), attempt);
-            this.drive(call, attempt).await;
-            tell.send(());
-        });
-        told.wait().await;
+        let driving = async move { this.drive(call, attempt).await };
+        self.world.work(Group::Node(life), over, driving).wait().await;
         attempt
     }
 
@@ -169,7 +165,7 @@ impl Schedule {
         }
         let (cause, name) = match chance.below(3) {
             0 => (Cause::Stopped(Vec::new()), "stop"),
-            1 => (Cause::Stopped(vec![said(&format!("stop {}", self.world.tick()))]), "stop"),
+            1 => (Cause::Stopped(vec![said(&self.history.words("stop", call.slot()))]), "stop"),
             _ => (Cause::Aborted, "abort"),
         };
         self.world.tally.count(name);
@@ -184,13 +180,9 @@ impl Schedule {
         let (life, agent) = self.nodes.borrow()[place].clone();
         self.world.tally.count("deletion");
         let begun = self.world.tick();
-        let (tell, told) = oneshot();
         let target = slot.clone();
-        self.world.spawn(Group::Node(life), async move {
-            let deleted = agent.delete_session(&target).await.is_ok();
-            drop(agent);
-            tell.send(deleted);
-        });
+        let deleting = async move { agent.delete_session(&target).await.is_ok() };
+        let told = self.world.work(Group::Node(life), (), deleting);
         let done = told.wait().await == Some(true);
         self.history.deletions.borrow_mut().push(Deletion { slot, begun, done });
     }
@@ -199,10 +191,10 @@ impl Schedule {
     async fn note(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         self.world.tally.count("note");
-        let text = format!("note {}", self.world.tick());
+        let text = self.history.words("note", &slot);
         let appending = agent.append(&slot, vec![said(&text)]);
-        let (tell, told) = oneshot();
-        self.world.spawn(Group::Node(life), async move { tell.send(appending.await.is_ok()) });
+        let appending = async move { appending.await.is_ok() };
+        let told = self.world.work(Group::Node(life), (), appending);
         let done = told.wait().await == Some(true);
         self.history.notes.borrow_mut().push(Note { slot, text, done });
     }
@@ -210,7 +202,8 @@ impl Schedule {
     /// Changes a session by hand, in one of the ways there are.
     async fn change(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
-        let number = self.world.tick();
+        let text = self.history.words("put", &slot);
+        let number: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
         let clear = |text: &str| self.history.clear(&slot, text);
         let changing: Local<'static, bool> = match self.world.chance.below(4) {
             0 => {
@@ -226,7 +219,7 @@ impl Schedule {
             }
             way => {
                 self.world.tally.count("put");
-                let text = if way == 2 { String::new() } else { format!("put {number}") };
+                let text = if way == 2 { String::new() } else { text };
                 if way == 3 {
                     clear(&text);
                 }
@@ -234,8 +227,7 @@ impl Schedule {
                 Box::pin(async move { put(&agent, &slot, number, &text).await.is_some() })
             }
         };
-        let (tell, told) = oneshot();
-        self.world.spawn(Group::Node(life), async move { tell.send(changing.await) });
+        let told = self.world.work(Group::Node(life), (), changing);
         let done = told.wait().await == Some(true);
         self.history.changed(number, done);
     }
@@ -244,9 +236,8 @@ impl Schedule {
     async fn switch(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         self.history.moves(&slot);
-        let (tell, told) = oneshot();
         let (world, history) = (Rc::clone(&self.world), Rc::clone(&self.history));
-        self.world.spawn(Group::Node(life), async move {
+        let switching = async move {
             let listed = agent.branches(&slot).await.unwrap_or_default();
             let others: Vec<_> = listed.iter().filter(|branch| !branch.current).collect();
             if !others.is_empty() {
@@ -259,14 +250,13 @@ impl Schedule {
                     Err(_) => {}
                 }
             }
-            tell.send(());
-        });
-        told.wait().await;
+        };
+        self.world.work(Group::Node(life), (), switching).wait().await;
     }
 
     fn interrupt(&self, place: usize, slot: &Slot) {
         let agent = self.nodes.borrow()[place].1.clone();
-        if agent.interrupt(slot, vec![said(&format!("interrupt {}", self.world.tick()))]) {
+        if agent.interrupt(slot, vec![said(&self.history.words("interrupt", slot))]) {
             self.world.tally.count("interrupt");
         }
     }
@@ -274,12 +264,11 @@ impl Schedule {
     /// Reads a session in all ways there are.
     pub async fn read(self: Rc<Self>, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
-        let (tell, told) = oneshot::<()>();
         let (history, world) = (Rc::clone(&self.history), Rc::clone(&self.world));
-        world.clone().spawn(Group::Node(life), async move {
+        let reading = async move {
             let begun = world.tick();
             let read = agent.history(&slot, None, 10_000).await;
-            let listed = agent.list_sessions(Some("alice"), Page::default()).await;
+            let listed = agent.list_sessions(slot.user(), Page::default()).await;
             let now = world.tick();
             let state = agent.state(&slot).await;
             let errors = read.as_ref().err().into_iter().chain(listed.as_ref().err());
@@ -302,11 +291,18 @@ impl Schedule {
                     history.problem(format!("reading a branch of {slot} fails with {error:?}"));
                 }
             }
+            for info in listed.into_iter().flatten() {
+                if info.user_id.as_deref() != slot.user() {
+                    history.problem(format!("{slot} is shown the session {info:?}"));
+                }
+            }
+            for messages in read.iter().chain(state.as_ref().ok().map(|it| &it.context)) {
+                history.check_words(&slot, messages, "a reader sees");
+            }
             read.into_iter().for_each(|it| keep(begun, now, ids(&it), true));
             state.into_iter().for_each(|it| keep(now, world.tick(), ids(&it.context), false));
-            tell.send(());
-        });
-        told.wait().await;
+        };
+        self.world.work(Group::Node(life), (), reading).wait().await;
     }
 }
 

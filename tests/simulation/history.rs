@@ -1,17 +1,19 @@
 //! What was seen: every call with its events and its end, every deletion, every reading.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use lockgate::engine::Ended;
 use lockgate::error::ErrorKind;
 use lockgate::event::{AskKind, Event, Reply, Stamped};
 use lockgate::message::{Block, Message, Role};
+use lockgate::port::Request;
 use lockgate::slot::Slot;
 use lockgate::store::key::SlotKeys;
 use serde_json::{Value, json};
 
+use crate::providers::refused;
 use crate::store::Server;
 
 /// The agent's name on every node.
@@ -125,7 +127,11 @@ pub struct History {
     pub problems: RefCell<Vec<String>>,
     /// Whether older messages give way to summaries.
     pub compacts: Cell<bool>,
+    /// Whether a conversation was too long for the model, which makes it shorter at once.
+    pub overflowed: Cell<bool>,
     effects: RefCell<BTreeMap<String, u32>>,
+    /// Whose words are whose: a word for what they are, and a number that nothing else has.
+    owners: RefCell<HashMap<String, Slot>>,
     server: RefCell<Option<Rc<Server>>>,
 }
 
@@ -144,11 +150,33 @@ impl History {
         self.server.borrow().as_ref().unwrap().world.tick()
     }
 
+    /// Words that are said in this session, and in no other.
+    pub fn words(&self, what: &str, slot: &Slot) -> String {
+        let words = format!("{what} {}", self.tick());
+        self.owners.borrow_mut().insert(words.clone(), slot.clone());
+        words
+    }
+
+    /// Nothing of another session is among these messages.
+    pub fn check_words(&self, slot: &Slot, messages: &[Rc<Message>], who: &str) {
+        let owners = self.owners.borrow();
+        for message in messages {
+            let text = message.text();
+            let words = text.split_inclusive(' ').take(2).collect::<String>();
+            let words = words.split('.').next().unwrap_or_default().trim_end();
+            if owners.get(words).is_some_and(|owner| owner != slot) {
+                self.problem(format!("{who} {words:?} of another session in {slot}"));
+            }
+        }
+    }
+
     /// A new question; its number.
     pub fn question(&self, slot: &Slot, named: bool) -> usize {
+        let owners = &self.owners;
         let mut questions = self.questions.borrow_mut();
         let number = questions.len();
         let (text, name) = (format!("question {number}"), named.then(|| format!("name-{number}")));
+        owners.borrow_mut().insert(text.clone(), slot.clone());
         let (slot, open, resends) = (slot.clone(), Vec::new(), None);
         questions.push(Question { slot, text, name, open, approves: false, resends });
         number
@@ -241,7 +269,12 @@ impl History {
     }
 
     /// The model is asked.
-    pub fn asked(&self, tag: u32, slot: &Slot, messages: &[Rc<Message>]) {
+    pub fn asked(&self, request: Request<'_>) {
+        let Request { tag, slot, messages, .. } = request;
+        self.check_words(slot, messages, "the model is shown");
+        if let Err(why) = refused(request) {
+            self.problem(format!("call {tag} asks the model what {why}"));
+        }
         let attempt = &mut self.attempts.borrow_mut()[tag as usize];
         let said = messages.iter().filter(|it| it.name.as_deref() != Some("summary"));
         attempt.requests.push(said.map(|it| it.id.clone()).collect());
@@ -277,19 +310,36 @@ impl History {
 
     /// Calls of one session on one node run one at a time, in the order they came.
     fn check_queues(&self) {
+        self.each_pair(|(other, earlier), (number, later)| {
+            let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { return };
+            if earlier.node == later.node && (a > b || earlier.over.is_none_or(|it| it > b)) {
+                self.problem(format!("calls {other} and {number} overlap on one node"));
+            }
+        });
+    }
+
+    /// Calls of one session wait for each other across nodes, too, unless `is_robbed` says that a lock of the session
+    /// was taken from its holder.
+    pub fn check_locks(&self, is_robbed: impl Fn(&Slot) -> bool) {
+        let questions = self.questions.borrow();
+        self.each_pair(|(other, earlier), (number, later)| {
+            let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { return };
+            let (first, second) = if a < b { (earlier, b) } else { (later, a) };
+            let overlap = first.over.is_none_or(|it| it > second);
+            if overlap && !is_robbed(&questions[later.question].slot) {
+                self.problem(format!("calls {other} and {number} overlap in spite of the lock"));
+            }
+        });
+    }
+
+    /// All pairs of calls of one session; those that join another run beside it, and end with it.
+    fn each_pair(&self, look: impl Fn((usize, &Attempt), (usize, &Attempt))) {
         let (attempts, questions) = (self.attempts.borrow(), self.questions.borrow());
-        let slot = |attempt: &Attempt| questions[attempt.question].slot.clone();
-        for (number, later) in attempts.iter().enumerate() {
-            let before = attempts[..number].iter().enumerate();
-            for (other, earlier) in before.filter(|(_, it)| it.node == later.node) {
-                let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { continue };
-                // Calls that join another run beside it, and end with it.
-                if earlier.joins || later.joins {
-                    continue;
-                }
-                if slot(earlier) == slot(later) && (a > b || earlier.over.is_none_or(|it| it > b)) {
-                    self.problem(format!("calls {other} and {number} overlap on one node"));
-                }
+        let slot = |attempt: &Attempt| &questions[attempt.question].slot;
+        for (number, later) in attempts.iter().enumerate().filter(|(_, it)| !it.joins) {
+            let before = attempts[..number].iter().enumerate().filter(|(_, it)| !it.joins);
+            for (other, earlier) in before.filter(|(_, it)| slot(it) == slot(later)) {
+                look((other, earlier), (number, later));
             }
         }
     }

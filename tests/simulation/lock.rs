@@ -1,30 +1,49 @@
-//! One table of locks for all nodes; now and then a lock is stolen from a holder that lives.
+//! One table of locks for all nodes; now and then a lock is taken from a holder that lives, who may hear of it or not.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use lockgate::error::Result;
+use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::port::{Held, Lock};
 
 use crate::world::World;
 
-type Queue = VecDeque<(u64, Option<Waker>)>;
-
 /// Who holds which name, and who waits for it: the first of a queue is the holder.
 pub struct Table {
     world: Rc<World>,
-    queues: RefCell<BTreeMap<String, Queue>>,
+    queues: RefCell<BTreeMap<String, VecDeque<Place>>>,
+    /// Every name that was ever taken from its holder.
+    pub robbed: RefCell<BTreeSet<String>>,
+    /// Who was robbed and does not hear of it.
+    unaware: RefCell<BTreeSet<u64>>,
+    /// How often in a thousand a lock cannot be asked for.
+    pub fails: Cell<u64>,
     keeps: bool,
+}
+
+struct Place {
+    number: u64,
+    /// The life of the node.
+    life: u64,
+    /// Whom to tell that it moves up, or loses its place.
+    waker: Option<Waker>,
 }
 
 impl Table {
     /// An empty table; one that `keeps` never lets go.
     pub fn new(world: &Rc<World>, keeps: bool) -> Rc<Table> {
-        Rc::new(Table { world: Rc::clone(world), queues: RefCell::default(), keeps })
+        Rc::new(Table {
+            world: Rc::clone(world),
+            queues: RefCell::default(),
+            robbed: RefCell::default(),
+            unaware: RefCell::default(),
+            fails: Cell::new(0),
+            keeps,
+        })
     }
 
     /// Takes a lock from whoever holds it.
@@ -34,33 +53,79 @@ impl Table {
             return;
         }
         let name = &names[self.world.chance.below(names.len() as u64) as usize];
-        self.world.tally.count("lock stolen");
-        let holder = self.queues.borrow()[name][0].0;
-        self.leave(name, holder);
+        let holder = self.queues.borrow()[name][0].number;
+        self.rob(name, holder);
     }
 
-    fn join(&self, name: &str, number: u64) {
+    /// Takes everything from a node that does not answer.
+    pub fn steal_from(&self, life: u64) {
+        let holds = |queue: &VecDeque<Place>| queue.front().filter(|it| it.life == life).is_some();
+        let queues = self.queues.borrow();
+        let held = queues.iter().filter(|(_, queue)| holds(queue));
+        let held: Vec<_> = held.map(|(name, queue)| (name.clone(), queue[0].number)).collect();
+        drop(queues);
+        held.iter().for_each(|(name, number)| self.rob(name, *number));
+    }
+
+    /// Lets go of everything that a node holds or waits for, because it is gone.
+    pub fn bury(&self, life: u64) {
+        let queues = self.queues.borrow();
+        let of_life = |(name, queue): (&String, &VecDeque<Place>)| {
+            let theirs = queue.iter().filter(|it| it.life == life);
+            theirs.map(|it| (name.clone(), it.number)).collect::<Vec<_>>()
+        };
+        let theirs: Vec<_> = queues.iter().flat_map(of_life).collect();
+        drop(queues);
+        theirs.iter().for_each(|(name, number)| self.leave(name, *number));
+    }
+
+    fn rob(&self, name: &str, number: u64) {
+        self.robbed.borrow_mut().insert(name.to_owned());
+        if self.world.chance.below(2) == 0 {
+            self.world.tally.count("lock stolen");
+            self.unaware.borrow_mut().insert(number);
+        } else {
+            self.world.tally.count("lock lost");
+        }
+        self.leave(name, number);
+    }
+
+    fn join(&self, name: &str, life: u64, number: u64) {
         let mut queues = self.queues.borrow_mut();
-        queues.entry(name.to_owned()).or_default().push_back((number, None));
+        let queue = queues.entry(name.to_owned()).or_default();
+        queue.push_back(Place { number, life, waker: None });
     }
 
     fn leave(&self, name: &str, number: u64) {
-        let next = {
+        let mut told = Vec::new();
+        {
             let mut queues = self.queues.borrow_mut();
             let Some(queue) = queues.get_mut(name) else { return };
-            queue.retain(|(other, _)| *other != number);
-            let next = queue.front_mut().and_then(|(_, waker)| waker.take());
+            let Some(index) = queue.iter().position(|it| it.number == number) else { return };
+            told.extend(queue.remove(index).and_then(|it| it.waker));
+            told.extend(queue.front_mut().and_then(|it| it.waker.take()));
             if queue.is_empty() {
                 queues.remove(name);
             }
-            next
-        };
-        next.into_iter().for_each(Waker::wake);
+        }
+        told.into_iter().for_each(Waker::wake);
+    }
+
+    /// How many are before a place, and whom to tell when that changes; none if the place is lost.
+    fn ahead(&self, name: &str, number: u64, waker: &Waker) -> Option<usize> {
+        let mut queues = self.queues.borrow_mut();
+        let mut places = queues.get_mut(name)?.iter_mut().enumerate();
+        let (ahead, place) = places.find(|(_, it)| it.number == number)?;
+        place.waker = Some(waker.clone());
+        Some(ahead)
     }
 }
 
 /// A node's way to the table.
-pub struct SimLock(pub Rc<Table>);
+pub struct SimLock {
+    pub table: Rc<Table>,
+    pub life: u64,
+}
 
 struct Ticket {
     table: Rc<Table>,
@@ -68,7 +133,17 @@ struct Ticket {
     number: u64,
 }
 
-impl Held for Ticket {}
+impl Held for Ticket {
+    fn lost(&self) -> Local<'_, ()> {
+        Box::pin(poll_fn(|context| {
+            let is_unaware = self.table.unaware.borrow().contains(&self.number);
+            match self.table.ahead(&self.name, self.number, context.waker()) {
+                None if !is_unaware => Poll::Ready(()),
+                _ => Poll::Pending,
+            }
+        }))
+    }
+}
 
 impl Drop for Ticket {
     fn drop(&mut self) {
@@ -81,24 +156,22 @@ impl Drop for Ticket {
 impl Lock for SimLock {
     fn acquire<'a>(&'a self, name: &'a str) -> Local<'a, Result<Box<dyn Held>>> {
         Box::pin(async move {
-            if self.0.world.chance.below(4) == 0 {
-                self.0.world.lag().await;
+            let world = &self.table.world;
+            if world.chance.below(4) == 0 {
+                world.tally.count("lock delay");
+                world.lag().await;
             }
-            let number = self.0.world.tick();
-            let ticket = Ticket { table: Rc::clone(&self.0), name: name.to_owned(), number };
-            self.0.join(name, number);
-            poll_fn(|context| {
-                let mut queues = self.0.queues.borrow_mut();
-                let queue = queues.get_mut(name);
-                let place =
-                    queue.and_then(|it| it.iter_mut().enumerate().find(|it| it.1.0 == number));
-                match place {
-                    Some((ahead, waiting)) if ahead > 0 => {
-                        waiting.1 = Some(context.waker().clone());
-                        Poll::Pending
-                    }
-                    _ => Poll::Ready(()),
-                }
+            if world.chance.permille(self.table.fails.get()) {
+                world.tally.count("lock error");
+                return Err(Error::new(ErrorKind::StoreBlocked, "the simulation says so"));
+            }
+            let number = world.tick();
+            let (table, owned) = (Rc::clone(&self.table), name.to_owned());
+            let ticket = Ticket { table, name: owned, number };
+            self.table.join(name, self.life, number);
+            poll_fn(|context| match self.table.ahead(name, number, context.waker()) {
+                Some(ahead) if ahead > 0 => Poll::Pending,
+                _ => Poll::Ready(()),
             })
             .await;
             Ok(Box::new(ticket) as Box<dyn Held>)

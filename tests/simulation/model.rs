@@ -9,6 +9,7 @@ use lockgate::future::Local;
 use lockgate::message::{Block, Delta, Finish};
 use lockgate::policy::summary;
 use lockgate::port::{Deltas, Model, Opinion, Own, Request, Tool, ToolRun, ToolSpec};
+use lockgate::slot::Slot;
 use serde_json::json;
 
 use crate::history::History;
@@ -50,20 +51,36 @@ impl Model for SimModel {
             if request.system == summary::SYSTEM {
                 return self.condense().await;
             }
-            self.history.asked(request.tag, request.slot, request.messages);
+            self.history.asked(request);
             let chance = &self.world.chance;
             self.world.lag().await;
             let mut deltas = Vec::new();
             let mut end = End::Whole;
             if chance.permille(self.trouble.get()) {
-                match chance.below(5) {
+                match chance.below(10) {
+                    5 => {
+                        self.world.tally.count("model cut short");
+                        self.say(&mut deltas, request.slot);
+                        deltas.truncate(1 + chance.below(3) as usize);
+                        if let Some(Delta::ToolCall { arguments, .. }) = deltas.last_mut() {
+                            arguments.truncate(1);
+                        }
+                        deltas.push(Delta::Finish(Finish::Length));
+                    }
+                    6 => {
+                        self.world.tally.count("model overflow");
+                        self.history.overflowed.set(true);
+                        let kind = ErrorKind::ModelContextOverflow;
+                        return Err(Error::new(kind, "the simulation says so"));
+                    }
+                    7..10 => self.say_odd_calls(&mut deltas, request.slot),
                     0 => {
                         self.world.tally.count("model early error");
                         return Err(Error::new(chance.pick(EARLY), "the simulation says so"));
                     }
                     1 => {
                         self.world.tally.count("model hang");
-                        self.say(&mut deltas);
+                        self.say(&mut deltas, request.slot);
                         deltas.truncate(chance.below(3) as usize);
                         end = End::Hangs;
                     }
@@ -73,13 +90,13 @@ impl Model for SimModel {
                     }
                     _ => {
                         self.world.tally.count("model late error");
-                        self.say(&mut deltas);
+                        self.say(&mut deltas, request.slot);
                         deltas.truncate(1 + chance.below(3) as usize);
                         end = End::Breaks(chance.pick(LATE));
                     }
                 }
             } else {
-                self.say(&mut deltas);
+                self.say(&mut deltas, request.slot);
             }
             deltas.reverse();
             Ok(Box::new(Answer { world: Rc::clone(&self.world), deltas, end }) as Box<dyn Deltas>)
@@ -94,7 +111,7 @@ impl SimModel {
         self.world.tally.count("summary");
         let mut deltas = vec![Delta::Text(format!("summary {}", self.world.tick()))];
         let mut end = End::Whole;
-        if self.world.chance.permille(self.trouble.get()) {
+        if self.world.chance.permille(self.trouble.get() * 3 / 2) {
             self.world.tally.count("summary trouble");
             match self.world.chance.below(4) {
                 0 => return Err(Error::new(ErrorKind::ModelFailed, "the simulation says so")),
@@ -106,15 +123,33 @@ impl SimModel {
         Ok(Box::new(Answer { world: Rc::clone(&self.world), deltas, end }))
     }
 
-    fn say(&self, deltas: &mut Vec<Delta>) {
+    /// Tool calls with one id, or with arguments that are no JSON.
+    fn say_odd_calls(&self, deltas: &mut Vec<Delta>, slot: &Slot) {
+        let is_twin = self.world.chance.below(2) == 0;
+        self.world.tally.count(if is_twin { "model twin calls" } else { "model garbled call" });
+        let words = self.history.words("tool", slot).replace(' ', "-");
+        for index in 0..2 {
+            deltas.push(Delta::ToolCall {
+                index,
+                id: Some(if is_twin { words.clone() } else { format!("{words}-{index}") }),
+                name: Some("quick".to_owned()),
+                arguments: if is_twin { "{}" } else { "{\"x\": [1," }.to_owned(),
+                provider: None,
+            });
+        }
+        deltas.push(Delta::Finish(Finish::ToolCalls));
+    }
+
+    fn say(&self, deltas: &mut Vec<Delta>, slot: &Slot) {
         let chance = &self.world.chance;
-        let number = self.world.tick();
+        let words = self.history.words("answer", slot);
+        let number = words.split(' ').nth(1).unwrap();
         if chance.below(8) == 0 {
             deltas.push(Delta::Thinking { text: format!("thought {number}"), signature: None });
         }
         let tools = if chance.below(3) == 0 { 1 + chance.below(3) } else { 0 };
         for word in 0..chance.below(4).max(u64::from(tools == 0)) {
-            deltas.push(Delta::Text(format!("answer {number}.{word} ")));
+            deltas.push(Delta::Text(format!("{words}.{word} ")));
         }
         // In the end nothing is to be left open.
         let names: &[&str] = match self.trouble.get() {
@@ -219,7 +254,7 @@ impl Tool for SimTool {
                 return Ok(Vec::new());
             }
             if self.world.chance.permille(self.trouble.get()) {
-                if self.world.chance.below(3) == 0 {
+                if self.world.chance.below(2) == 0 {
                     self.world.tally.count("tool hang");
                     return pending().await;
                 }

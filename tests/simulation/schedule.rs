@@ -7,14 +7,19 @@ use lockgate::engine::{Agent, Builder, Durability, Options};
 use lockgate::policy::compaction::{Compaction, When};
 use lockgate::port::Shared;
 use lockgate::slot::Slot;
+use lockgate::store::key::SlotKeys;
 
 use crate::chance::Tally;
 use crate::check::check;
 use crate::history::{AGENT, History};
 use crate::lock::{SimLock, Table};
 use crate::model::{SimModel, SimTool};
-use crate::store::{Broken, Rates, Server, SimStore};
-use crate::world::{Group, NodeHost, World};
+use crate::replay;
+use crate::store::{Broken, Health, Kind, Rates, Server, SimStore};
+use crate::world::{Group, NodeHost, World, name_of};
+
+/// How wrong a clock may be, in milliseconds.
+const WRONG_CLOCKS: &[i64] = &[-3_600_000, -40_000, 0, 9_000, 86_400_000];
 
 /// Runs the schedule of a seed; what did not hold.
 pub fn run(seed: u64, broken: Broken, tally: &Rc<Tally>) -> Vec<String> {
@@ -23,7 +28,26 @@ pub fn run(seed: u64, broken: Broken, tally: &Rc<Tally>) -> Vec<String> {
     if let Err(why) = ended {
         schedule.history.problem(why);
     }
+    if crate::number("LOCKGATE_SEED").is_some() {
+        replay::tell(&schedule);
+    }
+    schedule.world.end();
     schedule.history.problems.take()
+}
+
+/// Where the nodes are, and what keeps them apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    /// Tabs of one browser, with locks.
+    Tabs,
+    /// Tabs of a browser that has no locks: nothing but revisions.
+    UnlockedTabs,
+    /// One node at a time, alone with its store.
+    Alone,
+    /// Processes of one machine, who know which of them are gone; leases in the head.
+    Host,
+    /// Machines that know nothing of each other; leases in the head.
+    Cluster,
 }
 
 /// Everything that one schedule is made of.
@@ -32,13 +56,14 @@ pub struct Schedule {
     pub server: Rc<Server>,
     pub history: Rc<History>,
     pub trouble: Rc<Cell<u64>>,
+    setting: Setting,
     locks: Option<Rc<Table>>,
     /// The nodes that live: the number of this life, and its agent.
     pub nodes: RefCell<Vec<(u64, Agent)>>,
     pub slots: Vec<Slot>,
     durability: Durability,
     /// How far the clock of each node is from true.
-    clocks: [Rc<Cell<i64>>; 2],
+    clocks: Vec<Rc<Cell<i64>>>,
 }
 
 impl Schedule {
@@ -50,31 +75,45 @@ impl Schedule {
             fails: chance.pick(&[0, 20, 80]),
             applies_and_fails: chance.pick(&[0, 20, 80]),
             hangs: chance.pick(&[0, 10, 40]),
+            tears: chance.pick(&[0, 20, 80]),
+            delivers_twice: chance.pick(&[0, 20, 80]),
         };
-        let server = Server::new(&world, rates, broken);
+        use Setting::{Alone, Cluster, Host, Tabs, UnlockedTabs};
+        let setting = match broken {
+            Broken::IgnoresExpectAndLocks => chance.pick(&[UnlockedTabs, Host, Cluster]),
+            _ => chance.pick(&[Tabs, Tabs, Tabs, Tabs, Tabs, UnlockedTabs, Alone, Host, Cluster]),
+        };
+        let kind = Kind {
+            shared: match setting {
+                Tabs | UnlockedTabs => Shared::Origin,
+                Alone => Shared::Process,
+                Host => Shared::Host,
+                Cluster => Shared::Cluster,
+            },
+            cell: chance.pick(&[None, None, None, Some(300)]),
+            has_journal: chance.below(3) == 0,
+        };
+        world.tally.count(setting.word());
+        let server = Server::new(&world, rates, kind, broken);
         let history = History::new(&server);
-        let unlocked = broken == Broken::IgnoresExpectAndLocks || chance.below(4) == 0;
-        // Without locks there are leases in the head, or nothing but revisions.
-        if unlocked && chance.below(2) == 0 {
-            server.shared.set(Shared::Cluster);
-            world.tally.count("leases");
-        }
         let locks = Table::new(&world, broken == Broken::KeepsLocksOfTheDead);
-        let n_slots = 1 + chance.below(3);
-        let slots = (0..n_slots).map(|n| Slot::new(Some("alice"), &format!("s{n}")).unwrap());
+        locks.fails.set(chance.pick(&[0, 20, 40]));
+        let n_nodes = if setting == Alone { 1 } else { chance.pick(&[1, 2, 2, 2, 3]) };
+        let clock = |_| Rc::new(Cell::new(chance.pick(&[0, 0, -7_000, 40_000])));
         let schedule = Schedule {
-            trouble: Rc::new(Cell::new(chance.pick(&[0, 100, 300]))),
-            locks: Some(locks).filter(|_| !unlocked),
+            trouble: Rc::new(Cell::new(chance.pick(&[0, 200, 400]))),
+            locks: Some(locks).filter(|_| setting == Tabs),
             nodes: RefCell::default(),
-            slots: slots.collect(),
-            clocks: [Rc::default(), Rc::new(Cell::new(-7_000))],
+            slots: slots(1 + chance.below(3), chance.below(2) == 0),
+            clocks: (0..n_nodes).map(clock).collect(),
             durability: chance.pick(&[Durability::Exit, Durability::Exit, Durability::Step]),
+            setting,
             server,
             history,
             world: Rc::clone(&world),
         };
-        schedule.history.compacts.set(chance.below(4) == 0);
-        for place in 0..chance.pick(&[1, 2, 2]) {
+        schedule.history.compacts.set(chance.below(3) == 0);
+        for place in 0..n_nodes {
             let node = schedule.node(place);
             schedule.nodes.borrow_mut().push(node);
         }
@@ -82,15 +121,20 @@ impl Schedule {
     }
 
     /// A new life of the node in this place.
-    fn node(&self, place: u64) -> (u64, Agent) {
+    fn node(&self, place: usize) -> (u64, Agent) {
+        let life = self.world.tick();
         let model = SimModel {
             world: Rc::clone(&self.world),
             history: Rc::clone(&self.history),
             trouble: Rc::clone(&self.trouble),
         };
         let tools = SimTool::all(&model);
-        let ahead_ms = Rc::clone(&self.clocks[place as usize]);
-        let host = NodeHost { world: Rc::clone(&self.world), ahead_ms };
+        let ahead_ms = Rc::clone(&self.clocks[place]);
+        if ahead_ms.get() != 0 {
+            self.world.tally.count("skewed clock");
+        }
+        let name = if self.setting == Setting::Host { name_of(life) } else { String::new() };
+        let host = NodeHost { world: Rc::clone(&self.world), ahead_ms, name };
         let (max_iterations, durability) = (3, self.durability);
         let when = if self.history.compacts.get() { When::ByTrigger } else { When::OnOverflow };
         let (trigger_messages, keep_messages) = (6, 2);
@@ -105,10 +149,10 @@ impl Schedule {
             .host(Rc::new(host));
         let builder = tools.into_iter().fold(builder, Builder::tool);
         let builder = match &self.locks {
-            Some(table) => builder.lock(Rc::new(SimLock(Rc::clone(table)))),
+            Some(table) => builder.lock(Rc::new(SimLock { table: Rc::clone(table), life })),
             None => builder,
         };
-        (self.world.tick(), builder.build().unwrap())
+        (life, builder.build().unwrap())
     }
 
     /// Everything at once, with faults.
@@ -123,6 +167,7 @@ impl Schedule {
     /// No more faults: every session answers on every node, and every name answers as before.
     fn calm(self: &Rc<Self>) -> Result<(), String> {
         self.server.rates.set(Rates::default());
+        self.locks.iter().for_each(|table| table.fails.set(0));
         self.trouble.set(0);
         for slot in &self.slots {
             for place in 0..self.nodes.borrow().len() {
@@ -154,33 +199,112 @@ impl Schedule {
             }
         }
         self.history.check_events();
+        if let Some(table) = &self.locks {
+            let lock = |slot: &Slot| SlotKeys::new(AGENT, slot).lock();
+            self.history.check_locks(|slot| table.robbed.borrow().contains(&lock(slot)));
+        }
         check(&self.history, &self.server, &self.slots);
         Ok(())
     }
 
-    /// Crashes nodes, steals locks and lets clocks leap.
+    /// Does to the nodes, their locks and clocks, and to the store what may happen to them.
     async fn chaos(self: Rc<Self>) {
         let chance = &self.world.chance;
-        let n = chance.pick(&[0, 1, 2, 5]);
-        for _ in 0..n {
+        for _ in 0..chance.pick(&[0, 1, 2, 5]) {
             self.world.sleep(chance.wait() + chance.below(300)).await;
-            if chance.below(3) == 0 {
-                self.world.tally.count("clock leap");
-                let clock = &self.clocks[chance.below(2) as usize];
-                clock.set(chance.pick(&[-3_600_000, -40_000, 0, 9_000, 86_400_000]));
-                continue;
-            }
-            if let Some(table) = self.locks.as_ref().filter(|_| chance.below(2) == 0) {
-                table.steal();
-                continue;
-            }
-            self.world.tally.count("crash");
             let place = chance.below(self.nodes.borrow().len() as u64) as usize;
-            let (life, agent) = self.nodes.borrow()[place].clone();
-            self.world.kill(Group::Node(life));
-            drop(agent);
-            let reborn = self.node(place as u64);
-            self.nodes.borrow_mut()[place] = reborn;
+            match chance.below(14) {
+                0..3 => {
+                    self.world.tally.count("clock leap");
+                    self.clocks[place].set(chance.pick(WRONG_CLOCKS));
+                }
+                3..7 if self.locks.is_some() => self.locks.iter().for_each(|it| it.steal()),
+                7 => self.trap(place),
+                8 => self.freeze(place).await,
+                9 => self.shut_down(place).await,
+                10 => self.ail().await,
+                _ => self.crash(place),
+            }
         }
     }
+
+    fn crash(&self, place: usize) {
+        self.world.tally.count("crash");
+        let (life, agent) = self.nodes.borrow()[place].clone();
+        self.world.kill(life);
+        drop(agent);
+        self.be_reborn(place);
+    }
+
+    /// The engine stops where it stands; whoever started it lets go of its locks and starts another.
+    fn trap(&self, place: usize) {
+        self.world.tally.count("trap");
+        let life = self.nodes.borrow()[place].0;
+        self.world.trap(life);
+        self.locks.iter().for_each(|table| table.bury(life));
+        self.be_reborn(place);
+    }
+
+    /// A node stands still; whoever waits for it may take what it holds.
+    async fn freeze(&self, place: usize) {
+        self.world.tally.count("freeze");
+        let (chance, life) = (&self.world.chance, self.nodes.borrow()[place].0);
+        self.world.freeze(life);
+        self.world.sleep(chance.below(12_000)).await;
+        if chance.below(2) == 0 {
+            self.locks.iter().for_each(|table| table.steal_from(life));
+            self.world.sleep(chance.below(25_000)).await;
+        }
+        self.world.thaw(life);
+    }
+
+    /// A node ends as it should, and then it is gone.
+    async fn shut_down(&self, place: usize) {
+        self.world.tally.count("shutdown");
+        let (life, agent) = self.nodes.borrow()[place].clone();
+        agent.shut_down();
+        self.world.lag().await;
+        agent.shut_down_now();
+        self.world.lag().await;
+        if self.nodes.borrow()[place].0 == life {
+            self.world.kill(life);
+            drop(agent);
+            self.be_reborn(place);
+        }
+    }
+
+    fn be_reborn(&self, place: usize) {
+        let reborn = self.node(place);
+        self.nodes.borrow_mut()[place] = reborn;
+    }
+
+    /// The store is not well for a while.
+    async fn ail(&self) {
+        let chance = &self.world.chance;
+        self.server.health.set(chance.pick(&[Health::Down, Health::Full, Health::Blocked]));
+        self.world.sleep(chance.below(20_000)).await;
+        self.server.health.set(Health::Well);
+    }
+}
+
+impl Setting {
+    fn word(self) -> &'static str {
+        match self {
+            Setting::Tabs => "in tabs",
+            Setting::UnlockedTabs => "in tabs without locks",
+            Setting::Alone => "alone",
+            Setting::Host => "on a host",
+            Setting::Cluster => "in a cluster",
+        }
+    }
+}
+
+/// Sessions of one user, or sessions of one name of several users.
+fn slots(n: u64, of_one_user: bool) -> Vec<Slot> {
+    let users = [Some("alice"), Some("bob"), None];
+    let slot = |n: u64| match of_one_user {
+        true => Slot::new(Some("alice"), &format!("s{n}")),
+        false => Slot::new(users[n as usize % 3], "s0"),
+    };
+    (0..n).map(|n| slot(n).unwrap()).collect()
 }

@@ -10,6 +10,7 @@ use std::task::{Context, Poll, Waker};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
+use lockgate::store::chunks::above;
 use lockgate::store::memory::MemoryStore;
 
 use crate::world::{Group, World, oneshot};
@@ -39,6 +40,32 @@ pub struct Rates {
     pub fails: u64,
     pub applies_and_fails: u64,
     pub hangs: u64,
+    /// Only of a store that keeps a journal.
+    pub tears: u64,
+    pub delivers_twice: u64,
+}
+
+/// What kind of store it is.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// Who may write to it.
+    pub shared: Shared,
+    /// The largest value that it takes.
+    pub cell: Option<usize>,
+    /// A batch is written to a journal first, and what the journal has whole is replayed after a crash.
+    pub has_journal: bool,
+}
+
+/// How the store is for a while.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    Well,
+    /// Nothing works.
+    Down,
+    /// It takes nothing more.
+    Full,
+    /// Another page holds it.
+    Blocked,
 }
 
 /// What a deletion took away.
@@ -53,12 +80,16 @@ pub struct Server {
     pub world: Rc<World>,
     pub rates: Cell<Rates>,
     pub broken: Broken,
-    /// Who may write to it, as it says itself.
-    pub shared: Cell<Shared>,
+    pub kind: Kind,
+    pub health: Cell<Health>,
     pub graves: RefCell<Vec<Grave>>,
     /// Every key under which an input was ever stored.
     pub inputs: RefCell<HashSet<String>>,
-    inner: MemoryStore,
+    inner: Rc<MemoryStore>,
+    /// What the journal has whole and nobody has replayed yet.
+    torn: RefCell<Option<Batch>>,
+    /// How many commits were applied.
+    n_applied: Cell<u64>,
     replaced: RefCell<HashMap<String, Record>>,
     refused: RefCell<HashSet<String>>,
 }
@@ -70,32 +101,80 @@ enum Fault {
     AppliesAndFails,
     HangsAndLoses,
     HangsAndApplies,
+    Tears,
+    DeliversTwice,
 }
 
 impl Server {
-    pub fn new(world: &Rc<World>, rates: Rates, broken: Broken) -> Rc<Server> {
+    pub fn new(world: &Rc<World>, rates: Rates, kind: Kind, broken: Broken) -> Rc<Server> {
         Rc::new(Server {
             world: Rc::clone(world),
             rates: Cell::new(rates),
             broken,
-            shared: Cell::new(Shared::Origin),
+            kind,
+            health: Cell::new(Health::Well),
             graves: RefCell::default(),
             inputs: RefCell::default(),
-            inner: MemoryStore::new(),
+            inner: Rc::default(),
+            torn: RefCell::default(),
+            n_applied: Cell::new(0),
             replaced: RefCell::default(),
             refused: RefCell::default(),
         })
     }
 
-    /// Everything that is stored.
-    pub fn dump(&self) -> Vec<(String, Record)> {
-        now(self.inner.list("", Page::default())).unwrap()
+    /// Everything that is stored, in whole values.
+    pub fn dump(&self) -> Result<Vec<(String, Record)>> {
+        self.replay();
+        self.whole("")
+    }
+
+    /// What is stored below a prefix, in whole values.
+    fn whole(&self, prefix: &str) -> Result<Vec<(String, Record)>> {
+        let cells = Cells { inner: Rc::clone(&self.inner), kind: self.kind };
+        now(above(Rc::new(cells)).list(prefix, Page::default()))
+    }
+
+    /// Puts what a crash has left half done to its end, before anybody sees it.
+    fn replay(&self) {
+        if let Some(batch) = self.torn.take() {
+            self.record(&batch);
+        }
+    }
+
+    /// The store dies within a commit: half of it is there, and the journal has all of it; or not even that.
+    fn tear(&self, batch: &Batch) {
+        let checks = Batch { expect: batch.expect.clone(), ..Batch::default() };
+        let is_whole = self.world.chance.below(2) == 0;
+        if !is_whole || now(self.inner.commit(&checks)).unwrap() == Committed::Conflict {
+            return;
+        }
+        let half = batch.put.iter().take(batch.put.len() / 2).cloned().collect();
+        let half = Batch { put: half, revision: batch.revision.clone(), ..Batch::default() };
+        now(self.inner.commit(&half)).unwrap();
+        *self.torn.borrow_mut() = Some(Batch { expect: None, ..batch.clone() });
+    }
+
+    /// How an operation is refused for as long as the store is not well.
+    fn refusal(&self, is_commit: bool) -> Option<Error> {
+        let (kind, name) = match self.health.get() {
+            Health::Down => (ErrorKind::StoreUnavailable, "store outage"),
+            Health::Full if is_commit => (ErrorKind::StoreQuota, "store full"),
+            Health::Blocked if is_commit => (ErrorKind::StoreBlocked, "store blocked"),
+            _ => return None,
+        };
+        self.world.tally.count(name);
+        Some(Error::new(kind, "the simulation says so"))
     }
 
     fn fault(&self) -> Fault {
         let rates = self.rates.get();
         let chance = &self.world.chance;
-        let (fault, name) = if chance.permille(rates.fails) {
+        let (fault, name) = if self.kind.has_journal && chance.permille(rates.tears) {
+            (Fault::Tears, "torn write")
+        } else if chance.permille(rates.delivers_twice) {
+            (Fault::DeliversTwice, "duplicate delivery")
+        } else if chance.permille(rates.fails) {
             (Fault::Fails, "store error")
         } else if chance.permille(rates.applies_and_fails) {
             (Fault::AppliesAndFails, "store applied error")
@@ -111,6 +190,15 @@ impl Server {
         fault
     }
 
+    /// What goes wrong with a reading.
+    fn fault_of_reading(&self) -> Fault {
+        let rates = Rates { tears: 0, delivers_twice: 0, ..self.rates.get() };
+        let all = self.rates.replace(rates);
+        let fault = self.fault();
+        self.rates.set(all);
+        fault
+    }
+
     async fn lag(&self) {
         if self.world.chance.permille(self.rates.get().lag) {
             self.world.tally.count("store delay");
@@ -120,17 +208,26 @@ impl Server {
 
     async fn read<T>(&self, read: impl FnOnce(&MemoryStore) -> T) -> Result<T> {
         self.lag().await;
-        let fault = self.fault();
+        if let Some(refusal) = self.refusal(false) {
+            return Err(refusal);
+        }
+        self.replay();
+        let fault = self.fault_of_reading();
         let found = read(&self.inner);
+        let n_applied = self.n_applied.get();
         self.lag().await;
+        if self.n_applied.get() > n_applied {
+            self.world.tally.count("stale read");
+        }
         match fault {
             Fault::None => Ok(found),
-            Fault::Fails | Fault::AppliesAndFails => Err(unavailable()),
             Fault::HangsAndLoses | Fault::HangsAndApplies => pending().await,
+            _ => Err(unavailable()),
         }
     }
 
     fn apply(&self, batch: &Batch) -> Committed {
+        self.replay();
         let mut batch = batch.clone();
         let some = self.world.chance.below(8) == 0;
         match self.broken {
@@ -155,24 +252,31 @@ impl Server {
 
     /// Applies the batch, and keeps what the checker wants to know of it.
     fn record(&self, batch: &Batch) -> Committed {
-        let below = |prefix: &String| now(self.inner.list(prefix, Page::default())).unwrap();
-        let buried: Vec<_> = batch.remove_prefix.iter().map(|it| (it.clone(), below(it))).collect();
+        let below = |prefix: &String| (prefix.clone(), self.whole(prefix).unwrap_or_default());
+        let buried: Vec<_> = batch.remove_prefix.iter().map(below).collect();
         let heads = batch.put.iter().map(|(key, _)| key).filter(|key| key.ends_with("/head"));
         let heads: Vec<String> = heads.cloned().collect();
         let before = now(self.inner.get(&heads)).unwrap();
-        let entry = batch.put.iter().find(|(key, _)| key.contains("/log/"));
+        // What is cut into cells is not looked into.
+        let readable = batch.put.iter().filter(|_| self.kind.cell.is_none());
+        let entry = readable.clone().find(|(key, _)| key.contains("/log/"));
         let entry = entry.map(|(key, value)| (key.rsplit('.').next().unwrap().to_owned(), value));
         if now(self.inner.commit(batch)).unwrap() == Committed::Conflict {
             self.world.tally.count("conflict");
             self.refused.borrow_mut().extend(entry.map(|(id, _)| id));
             return Committed::Conflict;
         }
+        self.n_applied.set(self.n_applied.get() + 1);
+        let is_too_large =
+            |it: &(String, Vec<u8>)| self.kind.cell.is_some_and(|most| it.1.len() > most);
+        assert!(!batch.put.iter().any(is_too_large), "a value is larger than the store takes");
         let tick = self.world.tick();
         for (prefix, records) in buried {
             let values = records.into_iter().map(|(_, record)| record.value).collect();
             self.graves.borrow_mut().push(Grave { tick, prefix, values });
         }
-        let inputs = batch.put.iter().map(|(key, _)| key).filter(|key| key.contains("/input/"));
+        let is_input = |key: &&String| key.contains("/input/") && !key.contains("--");
+        let inputs = batch.put.iter().map(|(key, _)| key).filter(is_input);
         self.inputs.borrow_mut().extend(inputs.cloned());
         let replaced = heads.into_iter().zip(before).filter_map(|(key, old)| Some((key, old?)));
         self.replaced.borrow_mut().extend(replaced);
@@ -209,7 +313,7 @@ pub struct SimStore(pub Rc<Server>);
 
 impl Store for SimStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::whole(self.0.shared.get())
+        self.0.kind.capabilities()
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
@@ -241,6 +345,9 @@ impl Store for SimStore {
             let (server, batch) = (Rc::clone(&self.0), batch.clone());
             self.0.world.spawn(Group::Server, async move {
                 server.lag().await;
+                if let Some(refusal) = server.refusal(true) {
+                    return tell.send(Err(refusal));
+                }
                 match server.fault() {
                     Fault::None => {
                         let committed = server.apply(&batch);
@@ -258,6 +365,17 @@ impl Store for SimStore {
                         server.world.sleep(server.world.chance.below(25_000)).await;
                         server.apply(&batch);
                     }
+                    Fault::Tears => {
+                        server.replay();
+                        server.tear(&batch);
+                        tell.send(Err(unavailable()));
+                    }
+                    Fault::DeliversTwice => {
+                        let committed = server.apply(&batch);
+                        tell.send(Ok(committed));
+                        server.world.sleep(server.world.chance.below(25_000)).await;
+                        server.apply(&batch);
+                    }
                 }
             });
             match told.wait().await {
@@ -265,6 +383,36 @@ impl Store for SimStore {
                 None => pending().await,
             }
         })
+    }
+}
+
+impl Kind {
+    fn capabilities(self) -> Capabilities {
+        Capabilities { max_value_bytes: self.cell, ..Capabilities::whole(self.shared) }
+    }
+}
+
+/// The records as they lie there, for whoever puts their cells together.
+struct Cells {
+    inner: Rc<MemoryStore>,
+    kind: Kind,
+}
+
+impl Store for Cells {
+    fn capabilities(&self) -> Capabilities {
+        self.kind.capabilities()
+    }
+
+    fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        self.inner.get(keys)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        self.inner.list(prefix, page)
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
+        self.inner.commit(batch)
     }
 }
 

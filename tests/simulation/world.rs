@@ -1,7 +1,7 @@
 //! One thread, one clock: tasks that are ready are moved in an order that chance picks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -41,12 +41,20 @@ pub struct World {
     tasks: RefCell<BTreeMap<u64, Task>>,
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
     woken: Arc<Mutex<Vec<u64>>>,
+    /// The lives that stand still, and their tasks that would move.
+    frozen: RefCell<BTreeMap<u64, Vec<u64>>>,
+    /// What was left of engines that stopped where they stood.
+    remains: RefCell<Vec<Local<'static, ()>>>,
+    /// The lives that are over, by the names of their nodes.
+    pub gone: RefCell<BTreeSet<String>>,
 }
 
 struct Task {
     group: Group,
     future: Option<Local<'static, ()>>,
     waker: Waker,
+    /// What is done if it is left where it stands.
+    farewell: Option<Box<dyn FnOnce()>>,
 }
 
 struct Woken {
@@ -75,6 +83,9 @@ impl World {
             tasks: RefCell::default(),
             sleepers: RefCell::default(),
             woken: Arc::default(),
+            frozen: RefCell::default(),
+            remains: RefCell::default(),
+            gone: RefCell::default(),
         })
     }
 
@@ -86,33 +97,97 @@ impl World {
 
     /// Adds a task; it is ready.
     pub fn spawn(&self, group: Group, future: impl Future<Output = ()> + 'static) {
+        self.add(group, Box::pin(future), None);
+    }
+
+    /// Has a group do something: what came of it, or nothing if the group dies first. `guard` is dropped at the very
+    /// moment at which the work is over, whichever way.
+    pub fn work<T: 'static>(
+        &self,
+        group: Group,
+        guard: impl Sized + 'static,
+        work: impl Future<Output = T> + 'static,
+    ) -> Receiver<T> {
+        let (tell, told) = oneshot();
+        let ending = Rc::new(Cell::new(Some((tell, guard))));
+        let left = Rc::clone(&ending);
+        let future = async move {
+            let done = work.await;
+            if let Some((tell, guard)) = ending.take() {
+                drop(guard);
+                tell.send(done);
+            }
+        };
+        self.add(group, Box::pin(future), Some(Box::new(move || drop(left.take()))));
+        told
+    }
+
+    fn add(&self, group: Group, future: Local<'static, ()>, farewell: Option<Box<dyn FnOnce()>>) {
         let task = self.number();
         let woken = Arc::new(Woken { task, all: Arc::clone(&self.woken) });
         let waker = Waker::from(Arc::clone(&woken));
-        let future: Local<'static, ()> = Box::pin(future);
-        self.tasks.borrow_mut().insert(task, Task { group, future: Some(future), waker });
+        let future = Some(future);
+        self.tasks.borrow_mut().insert(task, Task { group, future, waker, farewell });
         woken.wake();
     }
 
-    /// Drops all tasks of a group where they stand.
-    pub fn kill(&self, group: Group) {
-        let dead: Vec<_> =
-            self.tasks.borrow_mut().extract_if(.., |_, task| task.group == group).collect();
-        drop(dead);
+    /// Drops all tasks of a life where they stand.
+    pub fn kill(&self, life: u64) {
+        drop(self.take_tasks(life));
+    }
+
+    /// Leaves all tasks of a life where they stand: nothing of them is dropped before the schedule has ended.
+    pub fn trap(&self, life: u64) {
+        for task in self.take_tasks(life) {
+            self.remains.borrow_mut().extend(task.future);
+            task.farewell.into_iter().for_each(|farewell| farewell());
+        }
+    }
+
+    fn take_tasks(&self, life: u64) -> Vec<Task> {
+        self.gone.borrow_mut().insert(name_of(life));
+        self.frozen.borrow_mut().remove(&life);
+        let is_of_life = |_: &u64, task: &mut Task| task.group == Group::Node(life);
+        let mut tasks = self.tasks.borrow_mut();
+        tasks.extract_if(.., is_of_life).map(|(_, task)| task).collect()
+    }
+
+    /// Lets a life stand still.
+    pub fn freeze(&self, life: u64) {
+        self.frozen.borrow_mut().entry(life).or_default();
+    }
+
+    /// Lets a life go on.
+    pub fn thaw(&self, life: u64) {
+        let waiting = self.frozen.borrow_mut().remove(&life).unwrap_or_default();
+        let mut woken = self.woken.lock().unwrap();
+        for task in waiting {
+            if !woken.contains(&task) {
+                woken.push(task);
+            }
+        }
+    }
+
+    /// Clears away what holds the world itself.
+    pub fn end(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
+        let remains = self.remains.take();
+        drop((tasks, remains));
     }
 
     /// Moves until nothing can move any more.
     pub fn run(&self) -> Result<(), String> {
         for _ in 0..STEPS {
-            if let Some(task) = self.pick() {
+            if self.tasks.borrow().is_empty() {
+                // What is left of an engine that stopped may still have timers.
+                return Ok(());
+            } else if let Some(task) = self.pick() {
                 if self.chance.below(16) == 0 {
                     self.pass(1 + self.chance.below(3));
                 }
                 self.step(task);
             } else if let Some((until, _)) = self.first_sleeper() {
                 self.pass(until.saturating_sub(self.now.get()));
-            } else if self.tasks.borrow().is_empty() {
-                return Ok(());
             } else {
                 let groups: Vec<_> = self.tasks.borrow().values().map(|it| it.group).collect();
                 return Err(format!("tasks wait for something that nobody does: {groups:?}"));
@@ -126,8 +201,7 @@ impl World {
         &self,
         future: impl Future<Output = T> + 'static,
     ) -> Result<T, String> {
-        let (tell, told) = oneshot();
-        self.spawn(Group::Client, async move { tell.send(future.await) });
+        let told = self.work(Group::Client, (), future);
         self.run()?;
         told.take().ok_or_else(|| "a future did not end".to_owned())
     }
@@ -149,11 +223,26 @@ impl World {
 
     fn pick(&self) -> Option<u64> {
         let mut woken = self.woken.lock().unwrap();
-        if woken.is_empty() {
-            return None;
+        while !woken.is_empty() {
+            let index = self.chance.below(woken.len() as u64) as usize;
+            let task = woken.swap_remove(index);
+            if !self.is_kept_back(task) {
+                return Some(task);
+            }
         }
-        let index = self.chance.below(woken.len() as u64) as usize;
-        Some(woken.swap_remove(index))
+        None
+    }
+
+    /// Whether a task stands still with its node.
+    fn is_kept_back(&self, task: u64) -> bool {
+        let mut frozen = self.frozen.borrow_mut();
+        if frozen.is_empty() {
+            return false;
+        }
+        let Some(Group::Node(life)) = self.tasks.borrow().get(&task).map(|it| it.group) else {
+            return false;
+        };
+        frozen.get_mut(&life).map(|waiting| waiting.push(task)).is_some()
     }
 
     fn step(&self, number: u64) {
@@ -218,6 +307,13 @@ pub struct NodeHost {
     pub world: Rc<World>,
     /// How far its clock is from the others'; it leaps.
     pub ahead_ms: Rc<Cell<i64>>,
+    /// The name by which nodes of one machine know each other; "" if they do not.
+    pub name: String,
+}
+
+/// The name of a node in this life.
+pub fn name_of(life: u64) -> String {
+    format!("node-{life}")
 }
 
 impl Host for NodeHost {
@@ -231,6 +327,14 @@ impl Host for NodeHost {
 
     fn sleep(&self, ms: u64) -> Local<'static, ()> {
         Box::pin(self.world.sleep(ms))
+    }
+
+    fn node(&self) -> String {
+        self.name.clone()
+    }
+
+    fn is_gone(&self, node: &str) -> bool {
+        !self.name.is_empty() && self.world.gone.borrow().contains(node)
     }
 }
 

@@ -1,0 +1,117 @@
+//! Rules: whatever they are, more of those that narrow never lets anything run that did not.
+
+use lockgate::policy::permission::{Policy, Ruling};
+use lockgate::port::{Effect, Opinion, Own};
+use lockgate::state::{Behavior, PermissionContext, PermissionMode, Rule};
+
+use crate::each;
+use crate::make::Chance;
+
+const MODES: &[PermissionMode] = &[
+    PermissionMode::Default,
+    PermissionMode::Explore,
+    PermissionMode::AcceptEdits,
+    PermissionMode::DontAsk,
+    PermissionMode::Bypass,
+];
+
+const TOOL: &str = "t";
+
+fn rule(chance: &mut Chance, behavior: Behavior) -> Rule {
+    let content = (!chance.one_in(3)).then(|| chance.word(&["a/**", "", "b"]));
+    Rule {
+        tool_name: chance.pick(&[TOOL, TOOL, "other"]).to_owned(),
+        rule_content: content,
+        behavior,
+        source: String::new(),
+        rest: Default::default(),
+    }
+}
+
+fn rules(chance: &mut Chance, behavior: Behavior) -> Vec<Rule> {
+    (0..chance.below(4)).map(|_| rule(chance, behavior)).collect()
+}
+
+fn permissions(chance: &mut Chance) -> PermissionContext {
+    PermissionContext {
+        mode: chance.pick(MODES),
+        allow_rules: rules(chance, Behavior::Allow),
+        ask_rules: rules(chance, Behavior::Ask),
+        deny_rules: rules(chance, Behavior::Deny),
+        ..PermissionContext::default()
+    }
+}
+
+/// What the tool says: of equal contents the same, as a tool would.
+fn opinion(policy: &Policy<'_>, own: &Own, fits: &dyn Fn(&str) -> bool, blind: bool) -> Opinion {
+    let fits = policy.contents().into_iter().map(fits).collect();
+    Opinion { own: own.clone(), fits: (!blind).then_some(fits), ..Opinion::default() }
+}
+
+/// How much a ruling lets run.
+fn width(ruling: &Ruling) -> u8 {
+    match ruling {
+        Ruling::Deny(_) => 0,
+        Ruling::Ask { .. } => 1,
+        Ruling::Allow => 2,
+    }
+}
+
+#[test]
+fn no_rule_that_narrows_lets_anything_run_and_nothing_gets_past_one_that_denies() {
+    each("no_rule_that_narrows", |chance| {
+        let (mut session, host) = (permissions(chance), permissions(chance));
+        let host = (!chance.one_in(3)).then_some(host);
+        let effects = [Effect::Acts, Effect::Reads, Effect::Edits, Effect::Notes];
+        let effect = chance.pick(&effects);
+        let own = match chance.below(5) {
+            0 => Own::Allow,
+            1 => Own::Ask("w".into()),
+            2 => Own::Deny("w".into()),
+            3 => Own::Danger("w".into()),
+            _ => Own::Pass,
+        };
+        let (fitting, blind) = (chance.pick(&["a/**", "b", ""]), chance.one_in(6));
+        let fits = |content: &str| content == fitting;
+        let ruled = |session: &PermissionContext, barred: Option<&str>| {
+            let policy = Policy::of(TOOL, host.as_ref(), session);
+            policy.rule(effect, &opinion(&policy, &own, &fits, blind), barred)
+        };
+        let before = ruled(&session, None);
+        assert!(matches!(ruled(&session, Some("no")), Ruling::Deny(_)));
+        if session.mode == PermissionMode::DontAsk {
+            assert!(!matches!(before, Ruling::Ask { .. }), "{session:?}");
+        }
+        let denies = |rule: &Rule| {
+            let about = rule.rule_content.as_deref().unwrap_or_default();
+            rule.tool_name == TOOL && (about.is_empty() || blind || fits(about))
+        };
+        let of_host = host.iter().flat_map(|host| &host.deny_rules);
+        if session.deny_rules.iter().chain(of_host).any(denies) {
+            assert!(matches!(before, Ruling::Deny(_)), "{session:?} {host:?}");
+        }
+        if !session.is_trivial() || host.is_some() {
+            session.deny_rules.push(rule(chance, Behavior::Deny));
+            assert!(width(&ruled(&session, None)) <= width(&before), "{session:?} {host:?}");
+        }
+    });
+}
+
+#[test]
+fn a_child_is_never_allowed_what_its_parent_is_denied() {
+    each("a_child_is_never", |chance| {
+        let (parent, mut child) = (permissions(chance), permissions(chance));
+        child.narrow(&parent);
+        let fits = |content: &str| content == "b";
+        let ruled = |of: &PermissionContext| {
+            let policy = Policy::of(TOOL, None, of);
+            policy.rule(Effect::Acts, &opinion(&policy, &Own::Pass, &fits, false), None)
+        };
+        let (above, below) = (ruled(&parent), ruled(&child));
+        let is_denied = matches!(above, Ruling::Deny(_));
+        assert!(!is_denied || below != Ruling::Allow, "{parent:?} {child:?}");
+        let again = child.clone();
+        child.narrow(&parent);
+        assert_eq!(child, again, "narrowing twice is narrowing once");
+    });
+}

@@ -1,0 +1,63 @@
+//! What providers would say to a request: each is rendered for every dialect, and read as strictly as they read it.
+
+use std::rc::Rc;
+
+use lockgate::message::{Block, Message, Role};
+use lockgate::model::Dialect;
+use lockgate::model::openai::Flavour;
+use lockgate::model::provider::Options;
+use lockgate::port::{Lineage, Request, ToolSpec};
+use lockgate::slot::Slot;
+use serde_json::{Value, json};
+
+#[path = "../dialects/wire.rs"]
+mod wire;
+
+type Reads = fn(&Value) -> Result<(), String>;
+
+thread_local! {
+    static READERS: Vec<(Options, Reads)> = readers();
+}
+
+fn readers() -> Vec<(Options, Reads)> {
+    let mistral = Options { flavour: Flavour::Mistral, ..Options::new(Dialect::OpenAi, "mistral") };
+    vec![
+        (Options::new(Dialect::OpenAi, "openai"), |body| wire::openai(body, false)),
+        (mistral, |body| wire::openai(body, true)),
+        (Options::new(Dialect::Anthropic, "anthropic"), wire::anthropic),
+        (Options::new(Dialect::Gemini, "gemini"), wire::gemini),
+    ]
+}
+
+/// Which provider would refuse a request, and why.
+pub fn refused(request: Request<'_>) -> Result<(), String> {
+    READERS.with(|readers| {
+        for (options, reads) in readers {
+            let (model, dialect) = (&options.model, options.dialect);
+            let refuses = |why: String| format!("{model} ({dialect:?}) refuses: {why}");
+            let rendered = options.render(&request);
+            let rendered = rendered.map_err(|error| refuses(error.message().to_owned()))?;
+            let body = serde_json::from_slice(&rendered.body).map_err(|it| refuses(it.to_string()));
+            reads(&body?).map_err(refuses)?;
+        }
+        Ok(())
+    })
+}
+
+/// The same of a question behind these messages.
+pub fn refused_after(slot: &Slot, messages: &[Rc<Message>]) -> Result<(), String> {
+    let question = Message::draft(Role::User, vec![Block::text("and now?")]);
+    let messages: Vec<_> = messages.iter().cloned().chain([Rc::new(question)]).collect();
+    let tools = [Rc::new(ToolSpec::new("quick", "", json!({ "type": "object" })))];
+    let (lineage, generate) = (Lineage::new(), json!({}));
+    refused(Request {
+        slot,
+        tag: 0,
+        system: "",
+        messages: &messages,
+        lineage: &lineage,
+        tools: &tools,
+        generate: &generate,
+        form: None,
+    })
+}
