@@ -24,7 +24,6 @@ const types = {
 };
 
 const headers = {
-  "content-security-policy": policy,
   "cross-origin-opener-policy": "same-origin",
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
@@ -33,10 +32,16 @@ const headers = {
 const host = "127.0.0.1";
 const portsTried = 50;
 
-/** Serves `folder` on the first free port from `port` on (0: any); returns `{ url, port, close }`. */
-export async function serve(folder, port = 0) {
+/**
+ * Serves `folder` on the first free port from `port` on (0: any); returns `{ url, port, close }`. `allowed` is the policy
+ * of its pages, if it is not that of the web UI.
+ */
+export async function serve(folder, port = 0, allowed = policy) {
   const inside = fs.realpathSync(folder);
-  const server = http.createServer((request, response) => answer(inside, request, response));
+  const server = http.createServer((request, response) => {
+    response.setHeader("content-security-policy", allowed);
+    answer(inside, request, response);
+  });
   const taken = await listen(server, port);
   return {
     url: `http://${host}:${taken}/`,

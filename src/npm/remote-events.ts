@@ -57,10 +57,11 @@ export class RemoteEvents {
   }
 }
 
-/** The user's name is the worker's affair: here it is what the listener calls it. */
+/** The user's name is the worker's affair: here it is what the listener calls it, and nobody in particular for one who asks about everyone. */
 function own(event: Heard, of: Of): Heard {
-  if (of === "everyone" || !("slot" in event)) return event;
-  return { ...event, slot: { ...event.slot, userId: of.userId ?? null } } as Heard;
+  if (!("slot" in event)) return event;
+  const userId = of === "everyone" ? null : (of.userId ?? null);
+  return { ...event, slot: { ...event.slot, userId } } as Heard;
 }
 
 /** Whether an event of a call was not told before. */

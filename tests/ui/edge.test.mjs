@@ -26,11 +26,11 @@ test("what is said in the page is kept in the visitor's object, and nobody else 
   await page.goto(edge.url);
   await page.locator("textarea").fill("Are you at the edge?");
   await page.keyboard.press("Enter");
-  await page.getByText("what the engine does with it.").waitFor();
+  await page.locator(".answer").getByText("what the engine does with it.").waitFor();
   const [session] = await (await visitor.request.get(new URL("agent/sessions", edge.url).href)).json();
   assert.equal(session.title, "Are you at the edge?");
   await page.reload();
-  await page.getByText("You said: “Are you at the edge?”").waitFor();
+  await page.locator(".answer").getByText("You said: “Are you at the edge?”").waitFor();
   const other = await browser.newContext();
   await (await other.newPage()).goto(edge.url);
   assert.deepEqual(await (await other.request.get(new URL("agent/sessions", edge.url).href)).json(), []);
