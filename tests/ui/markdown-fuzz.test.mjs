@@ -29,9 +29,9 @@ const pieces = [
 ];
 
 const tags = new Set(
-  "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li ol p pre s span strong table tbody td th thead tr ul".split(" "),
+  "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li mark ol p pre s span strong table tbody td th thead tr ul".split(" "),
 );
-const attributes = new Set("aria-label checked class className disabled href rel start style target type align key tabIndex role".split(" "));
+const attributes = new Set("aria-label checked class className data-depth disabled href rel start style target title type align key tabIndex role".split(" "));
 
 // Numbers that depend on the seed alone.
 function chanceOf(seed) {
