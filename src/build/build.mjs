@@ -9,6 +9,10 @@ import { reproducibleEnv } from "./reproducible.mjs";
 import { inRoot, main, must, problem, step } from "./run.mjs";
 import { inlined, sealOf, sealed } from "./seal.mjs";
 import { prepare } from "./setup.mjs";
+import { readObjects } from "./wasm/objects.mjs";
+import { readProfile } from "./wasm/profile.mjs";
+import { withData, withoutSections } from "./wasm/sections.mjs";
+import { split } from "./wasm/split.mjs";
 
 // The testing build has the cargo feature `testing`, with which tests make the engine trap.
 const variants = {
@@ -39,6 +43,9 @@ export async function build({ testing = false, force = false } = {}) {
   return variant.out;
 }
 
+/** Where the package's wasm is as wasm-bindgen leaves it, with its glue. */
+export const glueOf = () => variants.package.glue;
+
 /** Only the TypeScript part of `dist/`: enough for others to be checked against its types. */
 export async function buildTypes() {
   const { tsc } = await prepare(["npm"], { quiet: true });
@@ -47,7 +54,7 @@ export async function buildTypes() {
 }
 
 // What is made of the Rust.
-const CORE = ["core.wasm", "core.js", "inline-wasm.js"];
+const CORE = ["core.wasm", "page.wasm", "rest.wasm", "core.js", "inline-wasm.js"];
 const coreFiles = (out) => CORE.map((name) => path.join(out, name));
 
 const isOfRust = (file) =>
@@ -61,10 +68,9 @@ function isWasmCurrent({ out }) {
     ".cargo",
     "package-lock.json",
   ];
-  const inputs = [...manifests, "src", ...["build", "glue", "reproducible", "seal"].map((name) => `src/build/${name}.mjs`)].map(
-    (file) => inRoot(file),
-  );
-  const isInput = (file) => isOfRust(file) || inputs.includes(file);
+  const tools = ["build.mjs", "glue.mjs", "reproducible.mjs", "seal.mjs", "wasm"];
+  const inputs = [...manifests, "src", ...tools.map((name) => `src/build/${name}`)].map((file) => inRoot(file));
+  const isInput = (file) => isOfRust(file) || inputs.some((input) => input !== inRoot("src") && file.startsWith(input));
   return isCurrent(coreFiles(out), inputs, isInput);
 }
 
@@ -75,9 +81,12 @@ function isTypeScriptCurrent({ out }) {
 
 async function buildWasm(tools, variant) {
   const started = Date.now();
+  // Until all of it is made and has been tried, nothing is up to date.
+  coreFiles(variant.out).forEach((file) => fs.rmSync(file, { force: true }));
   const raw = await compileRust(tools, variant);
   await bindJs(tools, variant, raw);
-  await shrinkWasm(tools, variant);
+  await shrinkWasm(tools, variant, "core", path.join(variant.glue, "core_bg.wasm"));
+  await splitWasm(tools, variant, raw);
   writeSealed(variant);
   await tryModule(variant);
   stampAs(started, coreFiles(variant.out));
@@ -110,15 +119,35 @@ async function bindJs({ bindgen }, { glue }, raw) {
   const advice =
     "wasm-bindgen failed: if it speaks of versions, the crate and the CLI differ; see the pin in Cargo.toml.";
   await step("wasm-bindgen", (show) => must(bindgen, args, { show, advice }));
+  // The linker's notes are of the module as it was before.
+  const bound = path.join(glue, "core_bg.wasm");
+  const isNote = (name) => name === "linking" || name.startsWith("reloc.");
+  fs.writeFileSync(bound, withoutSections(fs.readFileSync(bound), isNote));
 }
 
 // No feature flags: wasm-opt reads the features from the module, and guesses wrongly if told more. Functions with one
 // caller stay apart: inlined they take fewer bytes, but a twentieth more once compressed.
-async function shrinkWasm({ wasmOpt }, { glue, out }) {
+async function shrinkWasm({ wasmOpt }, { out }, name, input) {
   const flags = ["-Oz", "--one-caller-inline-max-function-size=0"];
-  const args = [wasmOpt, ...flags, path.join(glue, "core_bg.wasm"), "-o", path.join(out, "core.wasm")];
+  const args = [wasmOpt, ...flags, input, "-o", path.join(out, `${name}.wasm`)];
   const advice = 'wasm-opt failed: `strip` in the release profile must be "debuginfo", never true.';
-  await step("wasm-opt", (show) => must(process.execPath, args, { show, advice }));
+  await step(`wasm-opt ${name}.wasm`, (show) => must(process.execPath, args, { show, advice }));
+}
+
+/** Makes of the one module the two that a page loads, one after the other. */
+async function splitWasm(tools, variant, raw) {
+  const { default: binaryen } = await import("binaryen");
+  const isHot = readProfile();
+  const parts = await step("splitting the module", async () =>
+    split(binaryen, fs.readFileSync(path.join(variant.glue, "core_bg.wasm")), isHot, readObjects(fs.readFileSync(raw))),
+  );
+  for (const [name, { wasm, data }] of Object.entries(parts)) {
+    const part = path.join(variant.glue, `${name}.wasm`);
+    fs.writeFileSync(part, wasm);
+    await shrinkWasm(tools, variant, name, part);
+    const shrunk = path.join(variant.out, `${name}.wasm`);
+    fs.writeFileSync(shrunk, withData(fs.readFileSync(shrunk), data));
+  }
 }
 
 function writeSealed({ glue, out }) {
@@ -129,6 +158,8 @@ function writeSealed({ glue, out }) {
   const wasm = sealed(plain, seal);
   fs.writeFileSync(path.join(out, "core.js"), glueFactory(source, seal));
   fs.writeFileSync(path.join(out, "core.wasm"), wasm);
+  for (const part of ["page.wasm", "rest.wasm"].map((name) => path.join(out, name)))
+    fs.writeFileSync(part, sealed(fs.readFileSync(part), seal));
   fs.writeFileSync(path.join(out, "inline-wasm.js"), inlined(wasm));
 }
 
@@ -136,10 +167,15 @@ function writeSealed({ glue, out }) {
 async function tryModule({ out }) {
   await step("starting the module", async () => {
     const { instantiate } = await import(pathToFileURL(path.join(out, "core.js")).href);
-    const module = await WebAssembly.compile(fs.readFileSync(path.join(out, "core.wasm")));
-    const memories = [1, 2].map(() => instantiate((exports) => exports).initSync({ module }).memory);
+    const compiled = (name) => WebAssembly.compile(fs.readFileSync(path.join(out, name)));
+    const [module, page, rest] = await Promise.all(["core.wasm", "page.wasm", "rest.wasm"].map(compiled));
+    const fresh = () => instantiate((exports) => exports, () => {});
+    const memories = [1, 2].map(() => fresh().initSync({ module }).memory);
     if (memories[0] === memories[1])
       throw problem("Two instances share their memory: src/build/glue.mjs did not make a factory.");
+    const inParts = fresh();
+    inParts.initSync({ module: page });
+    inParts.complete(rest);
   });
 }
 

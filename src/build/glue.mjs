@@ -4,12 +4,14 @@ import { problem } from "./run.mjs";
 const closing = /^export \{ initSync, __wbg_init as default \};\s*$/m;
 // Where the glue puts what it has instantiated, and the views of its memory that it keeps.
 const installed = "wasm = instance.exports;";
+const imported = "const imports = __wbg_get_imports();";
 const view = /^let (cached\w+Memory\d+) = null;$/gm;
 const exported = /^export (?=(?:class|function|const) ([A-Za-z_$][\w$]*))/gm;
 
 /**
- * The glue as a function `instantiate(guard)`, which returns `initSync`, `release` and everything the glue exported.
- * The glue calls what `guard` makes of the instance's exports; `release` lets go of its memory.
+ * The glue as a function `instantiate(guard, fetchRest)`, which returns `initSync`, `complete`, `release` and everything the
+ * glue exported. The glue calls what `guard` makes of the instance's exports; `release` lets go of its memory. An instance of
+ * the first part alone calls `fetchRest` when it needs the rest, and then `complete(module)` must have been called.
  *
  * The glue keeps its one instance in a variable of its module. After a trap that instance is dead
  * and a second one is needed, with classes and caches of its own. Importing the file twice under
@@ -20,22 +22,26 @@ export function glueFactory(glue, seal) {
   if (!closing.test(glue)) throw unexpected("does not end by exporting initSync");
   if (names.length === 0) throw unexpected("exports nothing of ours");
   if (glue.split(installed).length !== 2) throw unexpected("keeps its exports in another place");
+  if (!glue.includes(imported)) throw unexpected("gets its imports in another way");
   const views = [...glue.matchAll(view)].map((match) => match[1]);
   if (views.length === 0) throw unexpected("keeps no views of its memory");
   const body = glue
     .replace(closing, "")
     .replace(exported, "")
-    .replace(installed, "wasm = guard(instance.exports);")
+    .replace(installed, "wasm = guard(raw = instance.exports);")
+    .replaceAll(imported, "const imports = (glue = { ...__wbg_get_imports(), lockgate: { rest: fetchRest } });")
     .trimEnd();
   const left = /^\s*(?:export|import)\b.*|import\.meta.*|\bimport\(.*/m.exec(body);
   if (left) throw unexpected(`still has \`${left[0].trim()}\``);
   return [
     "// Written by `npm run build` from what wasm-bindgen made: each call gives a fresh, independent instance.",
     `export const SEAL = ${JSON.stringify(seal)};`,
-    "export function instantiate(guard) {",
+    "export function instantiate(guard, fetchRest) {",
+    "let glue, raw;",
     body,
-    `function release() { wasmInstance = undefined; ${views.map((name) => `${name} = null;`).join(" ")} }`,
-    `return { initSync, release, ${names.join(", ")} };`,
+    "function complete(module) { new WebAssembly.Instance(module, { ...glue, page: raw }); raw.$whole.value = 1; }",
+    `function release() { wasmInstance = raw = glue = undefined; ${views.map((name) => `${name} = null;`).join(" ")} }`,
+    `return { initSync, complete, release, ${names.join(", ")} };`,
     "}",
     "",
   ].join("\n");

@@ -1,4 +1,5 @@
-// Compiler flags that keep this machine's folders out of the wasm: the same source gives the same bytes anywhere.
+// Compiler flags for the wasm: what names its parts, and what keeps this machine's folders out of it, so that the same
+// source gives the same bytes anywhere.
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
@@ -15,8 +16,11 @@ export async function reproducibleEnv(sysroot) {
   const { CARGO_ENCODED_RUSTFLAGS: encoded, RUSTFLAGS: plain = "" } = process.env;
   const given = encoded?.split(SEPARATOR) ?? plain.split(/\s+/);
   const flags = Object.entries(remap).map(([from, to]) => `--remap-path-prefix=${from}=${to}`);
-  return { CARGO_ENCODED_RUSTFLAGS: [...given, ...flags].filter(Boolean).join(SEPARATOR) };
+  return { CARGO_ENCODED_RUSTFLAGS: [...given, ...flags, ...forSplitting].filter(Boolean).join(SEPARATOR) };
 }
+
+// Names that tell which instance of a generic function it is, and notes of the linker about what points to what.
+const forSplitting = ["-Csymbol-mangling-version=v0", "-Clink-arg=--emit-relocs"];
 
 const SEPARATOR = "\x1f";
 

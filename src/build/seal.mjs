@@ -1,6 +1,7 @@
 // Marks the wasm and its glue as of one build, and writes the wasm as text for those who cannot fetch it.
 import { createHash } from "node:crypto";
 import zlib from "node:zlib";
+import { leb } from "./wasm/sections.mjs";
 
 /** The name of the custom section that says of which build a wasm file is. */
 const SECTION = "lockgate";
@@ -22,15 +23,4 @@ export function sealed(wasm, seal) {
 export function inlined(wasm) {
   const text = zlib.deflateSync(wasm, { level: 9 }).toString("base64");
   return `// Written by \`npm run build\`: core.wasm, deflated, in base64.\nexport const WASM = "${text}";\n`;
-}
-
-/** A number as WebAssembly writes lengths. */
-function leb(number) {
-  const bytes = [];
-  for (let rest = number; ; ) {
-    const low = rest & 0x7f;
-    rest >>>= 7;
-    if (rest === 0) return Buffer.from([...bytes, low]);
-    bytes.push(low | 0x80);
-  }
 }

@@ -35,11 +35,15 @@ export function createAgentWith(load: Load, defaultStore: () => Store): typeof c
   return async (options) => {
     const checked = checkOptions(options, defaultStore);
     const engine = await loadEngine(load);
+    if (Object.keys(options).some((name) => !SIMPLE.has(name))) await engine.whole();
     const agent = new AgentHandle(engine, checked);
     agent.prove();
     return agent;
   };
 }
+
+/** The options of an agent that works with what a page starts with; for others the rest of the wasm is waited for. */
+const SIMPLE = new Set(["name", "description", "systemPrompt", "model", "tools", "store", "defaultSessionId", "requireUserId", "maxIterations"]);
 
 const encoder = new TextEncoder();
 

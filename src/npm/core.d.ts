@@ -1,7 +1,10 @@
 // What the glue of wasm-bindgen gives us: `src/wasm` has the other half of each of these.
 
-/** A fresh, independent instance whose exports are what `guard` makes of them; `initSync` must come first. */
-export type Instantiate = (guard: (exports: Record<string, unknown>) => Record<string, unknown>) => Core;
+/**
+ * A fresh, independent instance whose exports are what `guard` makes of them; `initSync` must come first. An instance of the
+ * first part alone calls `fetchRest` when it needs more, and `complete` must have been called when that returns.
+ */
+export type Instantiate = (guard: (exports: Record<string, unknown>) => Record<string, unknown>, fetchRest: () => void) => Core;
 export const instantiate: Instantiate;
 
 /** The build that glue and wasm are of; the wasm says it too, in its custom section `lockgate`. */
@@ -18,6 +21,8 @@ export interface Serves {
 
 export interface Core {
   initSync(options: { module: WebAssembly.Module }): Record<string, unknown>;
+  /** Adds the rest to an instance of the first part. */
+  complete(rest: WebAssembly.Module): void;
   /** Lets go of the memory. */
   release(): void;
   install(instance: Serves): void;

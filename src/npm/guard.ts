@@ -15,6 +15,9 @@ export interface Guarded {
 // Closures are called by timers, promises and events. Nobody there could catch anything: in Node it would end the process.
 const isCallback = (name: string): boolean => name.startsWith("wasm_bindgen__convert__closures");
 
+// What the first part gives to the rest: the glue knows nothing of it.
+const isOfRest = (name: string): boolean => /^[$\d]/.test(name);
+
 // Called by finalisers, at any time.
 const isCleanup = (name: string): boolean => name.endsWith("_free") || name === "__wbindgen_destroy_closure";
 
@@ -22,6 +25,7 @@ const isCleanup = (name: string): boolean => name.endsWith("_free") || name === 
 export function guarded(exports: Exports, guard: Guarded): Exports {
   const all: Exports = {};
   for (const [name, value] of Object.entries(exports)) {
+    if (isOfRest(name)) continue;
     all[name] = typeof value === "function" ? behind(name, value as Exported, guard) : value;
   }
   return all;

@@ -5,6 +5,7 @@ import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import { emptied, guarded } from "./guard.js";
 import type { Exports } from "./guard.js";
 import { life } from "./life.js";
+import type { Wasm } from "./wasm.js";
 
 /** Something in wasm that is polled until it is over. */
 export interface Pollable {
@@ -39,12 +40,13 @@ export class Instance {
   readonly #objects = new Owned();
   readonly #cleanups = new Set<() => void>();
   #place = "";
+  #cause: unknown;
 
-  constructor(instantiate: Instantiate, module: WebAssembly.Module, onIdle: (instance: Instance) => void) {
+  constructor(instantiate: Instantiate, wasm: Wasm, onIdle: (instance: Instance) => void) {
     this.#onIdle = onIdle;
     const guard = { trapped: (error: unknown) => void (isForeign(error) && this.#crash(error)), isAlive: () => this.alive };
-    this.core = instantiate((exports) => guarded(exports, guard));
-    this.#exports = this.core.initSync({ module });
+    this.core = instantiate((exports) => guarded(exports, guard), () => this.#complete(wasm));
+    this.#exports = this.core.initSync({ module: wasm.module });
     life.follow();
     const timers = new Map<unknown, () => void>();
     this.core.install({
@@ -190,12 +192,21 @@ export class Instance {
     if (this.#open.size === 0) this.#onIdle(this);
   }
 
+  /** Adds the rest, in the middle of what needs it; if it cannot be had, that can neither go on nor go back. */
+  #complete(wasm: Wasm): void {
+    try {
+      this.core.complete(wasm.rest());
+    } catch (cause) {
+      throw this.#crash(cause);
+    }
+  }
+
   /** Rejects everything that is open, and is never used again. */
   #crash(cause: unknown): LockgateError {
     const place = this.#place === "" ? "" : ` at ${this.#place}`;
     const message = `the engine crashed${place} and was started anew`;
     const hint = "try again: what was accepted is stored; please report this with the place it names";
-    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause });
+    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause: (this.#cause ??= cause) });
     if (!this.alive) return error;
     this.alive = false;
     this.#objects.letGo();

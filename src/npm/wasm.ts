@@ -6,11 +6,23 @@ import { Instance } from "./instance.js";
 
 export type { Instance, Pollable } from "./instance.js";
 
-/** Gets the compiled module, however this host does that. */
-export type Load = () => WebAssembly.Module | Promise<WebAssembly.Module>;
+/** The compiled wasm: what instances begin with, and what they may need later. */
+export interface Wasm {
+  /** All of it, or the part that a page starts with. */
+  readonly module: WebAssembly.Module;
+  /** The other part, at once; only a first part asks for it. */
+  rest(): WebAssembly.Module;
+  /** Comes when the rest is here, so that nobody must wait for it. */
+  whole(): Promise<void>;
+}
 
-/** The wasm of this realm: one module, and one instance at a time. */
+/** Gets the compiled wasm, however this host does that. */
+export type Load = () => WebAssembly.Module | Wasm | Promise<WebAssembly.Module | Wasm>;
+
+/** The wasm of this realm, and one instance of it at a time. */
 export interface Engine {
+  /** Comes when all of the wasm is here: for whoever is sure to need more than a page starts with. */
+  whole(): Promise<void>;
   /** The instance that works now; a fresh one if the last has crashed, or had grown too large. */
   instance(): Instance;
 }
@@ -26,7 +38,7 @@ let loading: Promise<Engine> | undefined;
 
 /** Loads the wasm, once per realm. */
 export function loadEngine(load: Load): Promise<Engine> {
-  loading ??= moduleOf(load).then(engineOf).catch((error: unknown) => {
+  loading ??= wasmOf(load).then(engineOf).catch((error: unknown) => {
     loading = undefined;
     throw error;
   });
@@ -35,7 +47,7 @@ export function loadEngine(load: Load): Promise<Engine> {
 
 /** The same at once, where the host can do that. */
 export function loadEngineNow(load: () => WebAssembly.Module): Engine {
-  return (engine ??= engineOf(known() ?? proved(load())));
+  return (engine ??= engineOf(known() ?? inOne(proved(load()))));
 }
 
 /** The build that a compiled module says it is of, or null: a bundler, a cache or a person may have brought another file. */
@@ -54,33 +66,34 @@ export function strange(seal: string, where = ""): LockgateError {
 // Two copies of the package in one realm, or two of its entries bundled apart, share the compiled module of their build.
 const REALM = Symbol.for("lockgate.modules");
 
-function shelf(): Map<string, WebAssembly.Module | Promise<WebAssembly.Module>> {
-  const realm = globalThis as { [REALM]?: Map<string, WebAssembly.Module | Promise<WebAssembly.Module>> };
+function shelf(): Map<string, Wasm | Promise<Wasm>> {
+  const realm = globalThis as { [REALM]?: Map<string, Wasm | Promise<Wasm>> };
   return (realm[REALM] ??= new Map());
 }
 
-function known(): WebAssembly.Module | undefined {
-  const module = shelf().get(SEAL);
-  return module instanceof WebAssembly.Module ? module : undefined;
+function known(): Wasm | undefined {
+  const wasm = shelf().get(SEAL);
+  return wasm === undefined || "then" in wasm ? undefined : wasm;
 }
 
-async function moduleOf(load: Load): Promise<WebAssembly.Module> {
-  const modules = shelf();
-  const found = modules.get(SEAL) ?? loaded(load);
-  modules.set(SEAL, found);
+async function wasmOf(load: Load): Promise<Wasm> {
+  const all = shelf();
+  const found = all.get(SEAL) ?? loaded(load);
+  all.set(SEAL, found);
   try {
-    const module = await found;
-    modules.set(SEAL, module);
-    return module;
+    const wasm = await found;
+    all.set(SEAL, wasm);
+    return wasm;
   } catch (error) {
-    if (modules.get(SEAL) === found) modules.delete(SEAL);
+    if (all.get(SEAL) === found) all.delete(SEAL);
     throw error;
   }
 }
 
-async function loaded(load: Load): Promise<WebAssembly.Module> {
+async function loaded(load: Load): Promise<Wasm> {
   try {
-    return proved(await load());
+    const wasm = await load();
+    return wasm instanceof WebAssembly.Module ? inOne(proved(wasm)) : wasm;
   } catch (cause) {
     if (LockgateError.isInstance(cause)) throw cause;
     const message = `the wasm could not be loaded: ${cause instanceof Error ? cause.message : String(cause)}`;
@@ -89,13 +102,18 @@ async function loaded(load: Load): Promise<WebAssembly.Module> {
   }
 }
 
+/** All of it in one module. */
+function inOne(module: WebAssembly.Module): Wasm {
+  return { module, rest: () => module, whole: async () => undefined };
+}
+
 function proved(module: WebAssembly.Module): WebAssembly.Module {
   const seal = strangeSeal(module);
   if (seal !== null) throw strange(seal);
   return module;
 }
 
-function engineOf(module: WebAssembly.Module): Engine {
+function engineOf(wasm: Wasm): Engine {
   let current: Instance | undefined;
   let limit = RECYCLE_BYTES;
   const onIdle = (instance: Instance): void => {
@@ -103,8 +121,9 @@ function engineOf(module: WebAssembly.Module): Engine {
     if (instance.nTasks < FEW_TASKS) limit *= 2;
   };
   engine ??= {
+    whole: () => wasm.whole(),
     instance() {
-      if (!current?.alive) current = new Instance(instantiate, module, onIdle);
+      if (!current?.alive) current = new Instance(instantiate, wasm, onIdle);
       return current;
     },
   };

@@ -17,6 +17,20 @@ export async function proved(compiling: Promise<WebAssembly.Module>, where: stri
   } catch (cause) {
     throw uncompiled(where, cause);
   }
+  return ofThisBuild(module, where);
+}
+
+/** The same for bytes, at once. */
+export function compiledNow(bytes: Uint8Array<ArrayBuffer>, where: string): WebAssembly.Module {
+  if (!isWasm(bytes)) throw notWasm(where);
+  try {
+    return ofThisBuild(new WebAssembly.Module(bytes), where);
+  } catch (cause) {
+    throw LockgateError.isInstance(cause) ? cause : uncompiled(where, cause);
+  }
+}
+
+function ofThisBuild(module: WebAssembly.Module, where: string): WebAssembly.Module {
   const seal = strangeSeal(module);
   if (seal !== null) throw strange(seal, where);
   return module;

@@ -4,17 +4,19 @@ import { compiled, compiledInline, failed, isForbidden, proved } from "./compile
 
 /**
  * The compiled module at an address. A file that is of another build may come from a cache: it is asked for once more.
- * Where the file is lost, as dev servers and bundlers do, the copy inside the package takes its place.
+ * Where the file is lost, as dev servers and bundlers do, the copy of all the wasm inside the package takes its place.
  */
-export async function fetchModule(url: URL): Promise<WebAssembly.Module> {
+export async function fetchModule(url: URL): Promise<{ readonly module: WebAssembly.Module; readonly isCopy: boolean }> {
   try {
-    return await fetched(url).catch((error: Error) => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, "reload")));
+    const again = (error: Error): Promise<WebAssembly.Module> => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, "reload"));
+    return { module: await fetched(url).catch(again), isCopy: false };
   } catch (error) {
     if (isForbidden((error as Error).cause)) throw error;
     // What the file's own error says is the better advice.
-    return compiledInline().catch(() => {
+    const copy = await compiledInline().catch(() => {
       throw error;
     });
+    return { module: copy, isCopy: true };
   }
 }
 
@@ -32,7 +34,7 @@ export async function fetched(url: URL, cache: RequestCache = "default"): Promis
 /** The compiled module of an answer. */
 export async function answered(response: Response, where = response.url || "the given Response"): Promise<WebAssembly.Module> {
   if (!response.ok) {
-    throw failed(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve core.wasm beside the package's JavaScript, or import lockgate/inline");
+    throw failed(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve the wasm files beside the package's JavaScript, or import lockgate/inline");
   }
   // Streamed, a browser compiles while it loads, and keeps the machine code for the next visit.
   const streams = response.headers.get("content-type") === "application/wasm" && "compileStreaming" in WebAssembly;

@@ -1,0 +1,139 @@
+// The wasm in two files: a page starts with the first, and whatever needs the rest gets it, early or late.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import http from "node:http";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+import { provider } from "../../src/build/profile.mjs";
+import { inRoot } from "../../src/build/run.mjs";
+import { project } from "../npm/project.mjs";
+import { launchOptions } from "./options.mjs";
+
+let browser;
+let dist;
+before(async () => {
+  browser = await chromium.launch(launchOptions());
+  dist = path.join(await project(), "node_modules/lockgate/dist");
+});
+after(() => browser?.close());
+
+const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const isRest = (pathname) => pathname.endsWith("rest.wasm");
+
+/** A page on a server that answers requests for rest.wasm by `rest(response, n)`; `asked` is what was asked for. */
+async function withPage({ rest, headers = {} }, story) {
+  const asked = [];
+  const server = http.createServer(async (request, response) => {
+    const { pathname } = new URL(request.url, "http://any");
+    asked.push(pathname);
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    if (pathname === "/") return response.setHeader("content-type", "text/html").end('<!doctype html><link rel="icon" href="data:,">');
+    if (pathname.startsWith("/v1/")) return provider(request, response);
+    if (isRest(pathname) && rest !== undefined) return rest(response, asked.filter(isRest).length);
+    const file = pathname === "/usual.mjs" ? inRoot("src/build/wasm/usual.mjs") : path.join(dist, pathname.slice("/dist/".length));
+    if (!fs.existsSync(file)) return response.writeHead(404).end();
+    return response.setHeader("content-type", types[path.extname(file)] ?? "text/plain").end(fs.readFileSync(file));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    await page.goto(`http://127.0.0.1:${server.address().port}/`);
+    await story(page, asked);
+  } finally {
+    await context.close();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+const serve = (response) => response.setHeader("content-type", "application/wasm").end(fs.readFileSync(path.join(dist, "rest.wasm")));
+const lost = (response) => response.writeHead(404).end();
+// In the background it is asked for twice, in vain.
+const onlyWhenInsisted = (response, n) => (n <= 2 ? lost(response) : serve(response));
+
+/** An agent that is asked for something a page does not start with, and then talks. */
+const unusual = async () => {
+  const { createAgent, customModel } = await import("/dist/entry/browser.js");
+  const generate = async function* () {
+    yield { type: "text", text: "hello" };
+  };
+  const agent = await createAgent({ name: "helper", model: customModel({ id: "m", generate }) });
+  const slot = { sessionId: "s" };
+  const told = [(await agent.call("Hello", slot)).text];
+  const exported = await agent.exportSession(slot, "agentscope").catch(({ code, cause }) => `${code} ${cause?.code}`);
+  told.push(exported.startsWith("{") ? "exported" : exported);
+  told.push((await agent.call("Hello", slot)).text, (await agent.history(slot)).length);
+  return told;
+};
+
+test("a page that only talks does not need the rest: first questions, tools, a stop, a refusal, a second visit", { timeout: 60_000 }, async () => {
+  await withPage({ rest: lost }, async (page, asked) => {
+    const usual = () => import("/usual.mjs").then((story) => story.usual());
+    // The copy inside the package would hide that something was missing.
+    await page.route("**/inline-wasm.js", (route) => route.abort());
+    const { said, heard } = await page.evaluate(usual);
+    assert.deepEqual(said, ["Hello.", "Hello.", "Hello.", "Hello.", "interrupted", "MODEL_BAD_REQUEST", "Hello.", "two words"]);
+    assert.ok(heard);
+    const n = asked.filter(isRest).length;
+    assert.ok(n <= 2, `rest.wasm was asked for ${n} times: something that people do at once needs it; run \`npm run profile\``);
+    await page.reload();
+    assert.equal((await page.evaluate(usual)).messages, 22);
+  });
+});
+
+test("the rest comes in the background, once", { timeout: 60_000 }, async () => {
+  await withPage({}, async (page, asked) => {
+    const coming = page.waitForResponse((response) => isRest(new URL(response.url()).pathname));
+    assert.deepEqual(await page.evaluate(unusual), ["hello", "exported", "hello", 4]);
+    await (await coming).finished();
+    assert.ok(asked.filter(isRest).length <= 2, asked.join(" "));
+    assert.deepEqual(await page.evaluate(unusual), ["hello", "exported", "hello", 8]);
+    assert.ok(asked.filter(isRest).length <= 2, asked.join(" "));
+  });
+});
+
+test("what needs the rest before it has come gets it at once", { timeout: 60_000 }, async () => {
+  await withPage({ rest: onlyWhenInsisted }, async (page, asked) => {
+    await page.route("**/inline-wasm.js", (route) => route.abort());
+    const given = page.waitForRequest((request) => request.url().endsWith("inline-wasm.js"));
+    await page.evaluate(() => import("/dist/entry/browser.js").then(({ createAgent, demoModel }) => createAgent({ name: "first", model: demoModel() })));
+    await given;
+    assert.equal(asked.filter(isRest).length, 2);
+    assert.deepEqual(await page.evaluate(unusual), ["hello", "exported", "hello", 4]);
+    assert.equal(asked.filter(isRest).length, 3);
+  });
+});
+
+test("where a page may not wait for a request, both parts are there before anything begins", { timeout: 60_000 }, async () => {
+  await withPage({ headers: { "permissions-policy": "sync-xhr=()" } }, async (page, asked) => {
+    assert.deepEqual(await page.evaluate(unusual), ["hello", "exported", "hello", 4]);
+    assert.equal(asked.filter(isRest).length, 1);
+  });
+});
+
+test("a rest that is lost is replaced by the copy inside the package, and what was said is kept", { timeout: 60_000 }, async () => {
+  await withPage({ rest: lost }, async (page) => {
+    const copied = page.waitForResponse((response) => response.url().endsWith("inline-wasm.js"));
+    const told = await page.evaluate(unusual);
+    await (await copied).finished();
+    // What was in the middle of something cannot go on without the rest; whatever comes next has all of it.
+    assert.ok(["exported", "ENGINE_CRASHED ENGINE_LOAD"].includes(told[1]), told[1]);
+    assert.deepEqual([told[0], told[2], told[3]], ["hello", "hello", 4]);
+    assert.deepEqual(await page.evaluate(unusual), ["hello", "exported", "hello", 8]);
+  });
+});
+
+test("an agent with more than a page starts with waits for the rest, and says so if it cannot be had", { timeout: 60_000 }, async () => {
+  await withPage({ rest: lost }, async (page) => {
+    await page.route("**/inline-wasm.js", (route) => route.abort());
+    const refused = await page.evaluate(async () => {
+      const { createAgent, demoModel } = await import("/dist/entry/browser.js");
+      return createAgent({ name: "helper", model: demoModel(), workspace: true }).catch(({ code, message, retryable }) => ({ code, message, retryable }));
+    });
+    assert.equal(refused.code, "ENGINE_LOAD");
+    assert.match(refused.message, /rest\.wasm/);
+    assert.equal(refused.retryable, true);
+  });
+});
