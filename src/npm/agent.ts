@@ -356,8 +356,12 @@ class AgentHandle implements Agent {
 
   /** Does what the core has left for later, if there is anything. */
   async #afterwards(): Promise<void> {
+    const made = this.#core();
+    if (!made.instance.enter(() => made.core.hasWork())) return;
+    // It is in no hurry: where a part of the wasm is still on its way, this waits for it.
+    await this.#engine.whole();
     const { instance, core } = this.#core();
-    if (instance.enter(() => core.hasWork())) await instance.run(() => core.afterwards());
+    await instance.run(() => core.afterwards());
   }
 
   #interruptHere(slot: FullSlot, says: readonly unknown[]): boolean {

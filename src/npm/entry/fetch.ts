@@ -8,7 +8,7 @@ import { compiled, compiledInline, failed, isForbidden, proved } from "./compile
  */
 export async function fetchModule(url: URL): Promise<{ readonly module: WebAssembly.Module; readonly isCopy: boolean }> {
   try {
-    const again = (error: Error): Promise<WebAssembly.Module> => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, "reload"));
+    const again = (error: Error): Promise<WebAssembly.Module> => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, { cache: "reload" }));
     return { module: await fetched(url).catch(again), isCopy: false };
   } catch (error) {
     if (isForbidden((error as Error).cause)) throw error;
@@ -21,10 +21,10 @@ export async function fetchModule(url: URL): Promise<{ readonly module: WebAssem
 }
 
 /** The compiled module at an address, and nothing else. */
-export async function fetched(url: URL, cache: RequestCache = "default"): Promise<WebAssembly.Module> {
+export async function fetched(url: URL, how: RequestInit = {}): Promise<WebAssembly.Module> {
   let response: Response;
   try {
-    response = await fetch(url, { credentials: "same-origin", cache });
+    response = await fetch(url, { credentials: "same-origin", ...how });
   } catch (cause) {
     throw failed(`the wasm cannot be fetched: ${url.href}`, "check that the file is served, and the CSP's connect-src; or import lockgate/inline", cause);
   }

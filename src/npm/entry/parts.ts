@@ -18,6 +18,9 @@ export async function fetchParts(page: URL, rest: URL): Promise<Wasm | WebAssemb
   return parts;
 }
 
+/** How long the rest may take in the background. */
+const PATIENCE_MS = 60_000;
+
 class Parts implements Wasm {
   module: WebAssembly.Module;
   readonly #address: URL;
@@ -42,11 +45,12 @@ class Parts implements Wasm {
   }
 
   async #fetch(): Promise<void> {
+    const quietly = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal: AbortSignal.timeout(PATIENCE_MS) });
     try {
-      this.#rest ??= await fetched(this.#address).catch(() => fetched(this.#address, "reload"));
+      this.#rest ??= await fetched(this.#address, quietly("default")).catch(() => fetched(this.#address, quietly("reload")));
     } catch (error) {
-      // Instances that are begun from now on have all of it.
-      this.#rest = this.module = await compiledInline().catch(() => {
+      // Instances that are begun from now on have all of it; the one that works now must ask for its other part itself.
+      this.module = await compiledInline().catch(() => {
         throw error;
       });
     }
