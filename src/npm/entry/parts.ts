@@ -1,13 +1,13 @@
 // The wasm in two files: a page starts with the first, and the rest comes behind it.
 
 import type { Wasm } from "../wasm.js";
-import { compiledInline, compiledNow, failed } from "./compile.js";
+import { compiledNow, failed } from "./compile.js";
 import { fetchModule, fetched } from "./fetch.js";
 
 /**
  * The wasm at two addresses. The rest is fetched in the background; what needs it before it is here fetches it at once, in
- * the way of the page. Where that is not possible, both are fetched first. Where a file is lost, the copy inside the
- * package takes its place.
+ * the way of the page. Where that is not possible, both are fetched first. Where the first file is lost, the copy of all
+ * the wasm inside the package takes the place of both.
  */
 export async function fetchParts(page: URL, rest: URL): Promise<Wasm | WebAssembly.Module> {
   const { module, isCopy } = await fetchModule(page);
@@ -22,7 +22,7 @@ export async function fetchParts(page: URL, rest: URL): Promise<Wasm | WebAssemb
 const PATIENCE_MS = 60_000;
 
 class Parts implements Wasm {
-  module: WebAssembly.Module;
+  readonly module: WebAssembly.Module;
   readonly #address: URL;
   #rest: WebAssembly.Module | undefined;
   #coming: Promise<void> | undefined;
@@ -46,14 +46,7 @@ class Parts implements Wasm {
 
   async #fetch(): Promise<void> {
     const quietly = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal: AbortSignal.timeout(PATIENCE_MS) });
-    try {
-      this.#rest ??= await fetched(this.#address, quietly("default")).catch(() => fetched(this.#address, quietly("reload")));
-    } catch (error) {
-      // Instances that are begun from now on have all of it; the one that works now must ask for its other part itself.
-      this.module = await compiledInline().catch(() => {
-        throw error;
-      });
-    }
+    this.#rest ??= await fetched(this.#address, quietly("default")).catch(() => fetched(this.#address, quietly("reload")));
   }
 }
 
