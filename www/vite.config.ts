@@ -8,10 +8,6 @@ import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** What a visit loads of the package; the copy of the wasm and the remote agent are asked for only when they are needed. */
-const isPackage = (id: string) =>
-  id.startsWith(here("../dist/")) && !/\/(inline-wasm|remote[\w-]*|wire|sse)\.js$/.test(id);
-
 /** The words of the page before its script has come stand with all the others. */
 const words: Plugin = {
   name: "words",
@@ -69,9 +65,15 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      // The package apart from the page: each has its own size, and changes at its own time.
       output: {
-        advancedChunks: { groups: [{ name: "lockgate", test: isPackage }] },
+        codeSplitting: {
+          // What a visit begins with is two files, the package and the page: each has its own size, and changes at its
+          // own time. What is opened later takes nothing of them apart.
+          groups: [
+            { name: "lockgate", test: here("../dist/"), tags: ["$initial"] },
+            { name: "index", tags: ["$initial"] },
+          ],
+        },
       },
     },
   },
