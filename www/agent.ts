@@ -1,8 +1,8 @@
 // The agent of this page, made from what was chosen in the settings, with everything on.
-import { createAgent, demoModel, indexedDbStore, localStorageStore, memoryStore } from "lockgate";
+import { createAgent, customModel, demoModel, indexedDbStore, localStorageStore, memoryStore } from "lockgate";
 import type { Agent, CompactionConfig, Model, Store } from "lockgate";
-import { noter } from "./by-rules.ts";
 import { skills, subagents, toolGroups, toolsFor } from "./equipment.ts";
+import { loadLater } from "./lazy.tsx";
 import type { Choices, Key, StoreName } from "./settings/choices.ts";
 
 /** Or that of a worker, if whoever serves the page says where it is. Bad choices reject with OPTIONS; nothing is read or written before the first call. */
@@ -36,6 +36,14 @@ export async function modelOf(choices: Choices, key: Key): Promise<Model> {
   if (provider === "demo") return demoModel({ delayMs: 15 });
   return (await import("./models.ts")).modelOf(provider, choices, key);
 }
+
+/** Who takes notes for the demo model. */
+const noter: Model = customModel({
+  id: "demo-notes",
+  async *generate({ messages }) {
+    yield { type: "text", text: (await loadLater()).notesOf(messages) };
+  },
+});
 
 /** One of each a page: an agent that takes over from another finds what that one has stored, also in memory. */
 const opened = new Map<StoreName, Store>();

@@ -72,6 +72,7 @@ export default defineConfig({
           groups: [
             { name: "lockgate", test: here("../dist/"), tags: ["$initial"] },
             { name: "index", tags: ["$initial"] },
+            { name: "later", test: here("later.ts") },
           ],
         },
       },
