@@ -1,4 +1,5 @@
 // Builds the page into target/www; only the alias below knows where the package was built.
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import type { HtmlTagDescriptor, Plugin } from "vite";
@@ -45,10 +46,18 @@ const head: Plugin = {
   },
 };
 
+/** What runs before a part of the page that is loaded later: its styles first, and its scripts at the same time. */
+const preload: Plugin = {
+  name: "preload",
+  enforce: "pre",
+  apply: "build",
+  load: (id) => (id === "\0vite/preload-helper.js" ? readFileSync(here("preload.js"), "utf8") : undefined),
+};
+
 export default defineConfig({
   root: here("."),
   base: "./",
-  plugins: [words, head],
+  plugins: [words, head, preload],
   resolve: {
     alias: [
       { find: /^lockgate$/, replacement: here("../dist/entry/browser.js") },
