@@ -1,24 +1,15 @@
 // The agent of this page, made from what was chosen in the settings, with everything on.
-import {
-  anthropic,
-  createAgent,
-  demoModel,
-  gemini,
-  indexedDbStore,
-  localStorageStore,
-  memoryStore,
-  openai,
-} from "lockgate";
+import { createAgent, customModel, demoModel, indexedDbStore, localStorageStore, memoryStore } from "lockgate";
 import type { Agent, CompactionConfig, Model, Store } from "lockgate";
-import { noter } from "./by-rules.ts";
 import { skills, subagents, toolGroups, toolsFor } from "./equipment.ts";
+import { loadLater } from "./lazy.tsx";
 import type { Choices, Key, StoreName } from "./settings/choices.ts";
 
 /** Or that of a worker, if whoever serves the page says where it is. Bad choices reject with OPTIONS; nothing is read or written before the first call. */
 export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
   const remote = document.querySelector<HTMLMetaElement>('meta[name="lockgate-remote"]')?.content;
   if (remote) return (await import("lockgate/remote")).remoteAgent({ url: remote });
-  const model = modelOf(choices, key);
+  const model = await modelOf(choices, key);
   const agent: Agent = await createAgent({
     name: "lockgate",
     systemPrompt: "You are a brief and friendly assistant.",
@@ -40,18 +31,19 @@ export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
   return agent;
 }
 
-export function modelOf(choices: Choices, key: Key): Model {
-  const { provider, baseUrl, model, contextWindow } = choices;
+export async function modelOf(choices: Choices, key: Key): Promise<Model> {
+  const { provider } = choices;
   if (provider === "demo") return demoModel({ delayMs: 15 });
-  const options = {
-    model,
-    ...(baseUrl && { baseUrl }),
-    ...(contextWindow && { contextWindow }),
-    // A function: the key stays in this closure and is asked for when it is needed.
-    ...(key.value && { apiKey: () => key.value }),
-  };
-  return { openai, anthropic, gemini }[provider](options);
+  return (await import("./models.ts")).modelOf(provider, choices, key);
 }
+
+/** Who takes notes for the demo model. */
+const noter: Model = customModel({
+  id: "demo-notes",
+  async *generate({ messages }) {
+    yield { type: "text", text: (await loadLater()).notesOf(messages) };
+  },
+});
 
 /** One of each a page: an agent that takes over from another finds what that one has stored, also in memory. */
 const opened = new Map<StoreName, Store>();

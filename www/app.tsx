@@ -6,15 +6,12 @@ import type { Chat } from "./chat.ts";
 import { Composer } from "./composer.tsx";
 import { ConversationView } from "./conversation.tsx";
 import { Drawer } from "./drawer.tsx";
-import { imagesOf } from "./files.ts";
 import type { Deeds } from "./message.tsx";
-import { LazyPanel, LazySettings } from "./panel/lazy.tsx";
-import { RenameDialog } from "./rename-dialog.tsx";
+import { Panel, RenameDialog, Settings } from "./lazy.tsx";
 import { addressOf, goTo, usePlace } from "./route.ts";
 import { useSessionDeeds } from "./session-deeds.ts";
 import { rowsOf } from "./session-list.tsx";
 import type { SettingsProps } from "./settings/settings.tsx";
-import { Side } from "./side.tsx";
 import { look } from "./text/look.ts";
 import { talk as words } from "./text/talk.ts";
 import { Toasts } from "./toasts.tsx";
@@ -66,9 +63,13 @@ export function App({ chat, ...settings }: AppProps) {
     }),
     [chat, talk],
   );
+  const attach = async (files: readonly File[]) => {
+    const images = await chat.imagesOf(files);
+    talk.images = [...talk.images, ...images];
+    chat.redraw();
+  };
   const take = async (files: readonly File[]) => {
-    const images = await imagesOf(files);
-    if (images.length) talk.images = [...talk.images, ...images];
+    await attach(files);
     const documents = files.filter(({ type }) => !type.startsWith("image/"));
     const texts = await Promise.all(documents.map((file) => file.text()));
     const imported = await chat.imported(userId, texts);
@@ -154,6 +155,7 @@ export function App({ chat, ...settings }: AppProps) {
           talk={talk}
           field={field}
           onChange={() => chat.redraw()}
+          onImages={attach}
           onSend={(text, images) => {
             if (chat.removal?.slot.sessionId === sessionId) chat.keep();
             sessions.unhide(sessionId);
@@ -163,11 +165,11 @@ export function App({ chat, ...settings }: AppProps) {
       </main>
       {sideOpen && (
         <aside class="panel" aria-label={look.panel.label}>
-          <LazyPanel
+          <Panel
             agent={chat.agent}
             slot={slot}
             version={talk.version}
-            work={<Side insight={talk.insight} />}
+            insight={talk.insight}
             isAtWork={isAtWork}
             takesFocus={sideWanted === true}
           />
@@ -178,7 +180,7 @@ export function App({ chat, ...settings }: AppProps) {
         <RenameDialog title={deedsOnRows.renamed.title} onTitle={deedsOnRows.rename} />
       )}
       {settingsOpen && (
-        <LazySettings {...settings} agent={chat.agent} onClose={() => setSettingsOpen(false)} />
+        <Settings {...settings} agent={chat.agent} onClose={() => setSettingsOpen(false)} />
       )}
       {isDropping && <p class="drop">{words.dropHere}</p>}
     </div>

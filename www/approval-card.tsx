@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Answer, Ask, Rule } from "lockgate";
 import { Visible, jsonOf } from "./hidden-chars.tsx";
 import { Field } from "./tool-card.tsx";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 
 export interface ApprovalProps {
   readonly ask: Ask;
@@ -12,7 +12,7 @@ export interface ApprovalProps {
 
 export function ApprovalCard({ ask, onAnswer }: ApprovalProps) {
   const isApproval = ask.kind === "approval";
-  const title = isApproval ? talk.asks(ask.name) : talk.asksResult(ask.name);
+  const title = isApproval ? said.asks(ask.name) : said.asksResult(ask.name);
   const Answers = isApproval ? Approval : Result;
   return (
     <section class="tool approval" data-state="asking" aria-label={title}>
@@ -20,7 +20,7 @@ export function ApprovalCard({ ask, onAnswer }: ApprovalProps) {
         <strong>
           <Visible text={title} />
         </strong>
-        <span class="state">{talk.states.asking}</span>
+        <span class="state">{said.states.asking}</span>
       </header>
       {ask.reason && <p class="reason">{ask.reason}</p>}
       <Answers ask={ask} onAnswer={onAnswer} />
@@ -47,29 +47,29 @@ function Approval({ ask, onAnswer }: ApprovalProps) {
     if (reason === null) return setReason("");
     onAnswer({ toolCallId, approve: false, ...(reason ? { reason } : {}) });
   };
-  if (isFramed) return <p class="reason">{talk.framed}</p>;
+  if (isFramed) return <p class="reason">{said.framed}</p>;
   return (
     <form onSubmit={deny}>
       {draft === null ? (
-        <Field name={talk.input} text={exact} />
+        <Field name={said.input} text={exact} />
       ) : (
         <label class="field">
-          <span>{talk.input}</span>
+          <span>{said.input}</span>
           <textarea
             rows={Math.min(12, draft.split("\n").length + 1)}
-            aria-label={talk.changeInput}
+            aria-label={said.changeInput}
             aria-invalid={isBad}
             value={draft}
             onInput={(event) => setDraft(event.currentTarget.value)}
           />
         </label>
       )}
-      {isBad && <p class="reason bad">{talk.badJson}</p>}
+      {isBad && <p class="reason bad">{said.badJson}</p>}
       {reason !== null && (
         <input
           class="why"
-          aria-label={talk.denyReason}
-          placeholder={talk.denyReason}
+          aria-label={said.denyReason}
+          placeholder={said.denyReason}
           value={reason}
           ref={(field) => field?.focus()}
           onInput={(event) => setReason(event.currentTarget.value)}
@@ -77,25 +77,25 @@ function Approval({ ask, onAnswer }: ApprovalProps) {
       )}
       <footer>
         <button type="button" class="plain primary" aria-disabled={!isReady || isBad} onClick={allow([])}>
-          {talk.allowOnce}
+          {said.allowOnce}
         </button>
         {suggestedRules.length > 0 && (
           <button
             type="button"
             class="plain"
-            title={talk.rule(suggestedRules.map(ruleText).join(", "))}
+            title={said.rule(suggestedRules.map(ruleText).join(", "))}
             aria-disabled={!isReady || isBad}
             onClick={allow(suggestedRules)}
           >
-            {talk.allowAlways}
+            {said.allowAlways}
           </button>
         )}
         <button type="submit" class="plain">
-          {talk.deny}
+          {said.deny}
         </button>
         {draft === null && (
           <button type="button" class="link" onClick={() => setDraft(exact)}>
-            {talk.changeInput}
+            {said.changeInput}
           </button>
         )}
       </footer>
@@ -109,14 +109,14 @@ function Result({ ask, onAnswer }: ApprovalProps) {
     onAnswer({ toolCallId: ask.toolCallId, output: text, ...(failed ? { failed } : {}) });
   return (
     <>
-      <Field name={talk.input} text={jsonOf(ask.input)} />
-      <textarea class="why" rows={2} aria-label={talk.giveResult} placeholder={talk.giveResult} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <Field name={said.input} text={jsonOf(ask.input)} />
+      <textarea class="why" rows={2} aria-label={said.giveResult} placeholder={said.giveResult} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <footer>
         <button type="button" class="plain primary" onClick={give(false)}>
-          {talk.handIn}
+          {said.handIn}
         </button>
         <button type="button" class="plain" onClick={give(true)}>
-          {talk.handInFailure}
+          {said.handInFailure}
         </button>
       </footer>
     </>

@@ -1,7 +1,9 @@
 // The agent as the page holds it: users, their sessions, the open conversations, and the deeds on whole sessions.
 import { useEffect, useReducer } from "preact/hooks";
 import type { Agent, AgentEvent, SessionEvent, Slot } from "lockgate";
+import { loadLater } from "./lazy.tsx";
 import { forgetLeftover, leftovers, writeLeftover } from "./leftovers.ts";
+import type { MediaBlock } from "./part.ts";
 import { Sessions } from "./sessions.ts";
 import { Talk } from "./talk.ts";
 import { problemOf } from "./turn.ts";
@@ -14,7 +16,13 @@ export interface Removal {
   readonly wasOpen: boolean;
 }
 
-export type ExportFormat = "lockgate" | "agentscope" | "markdown";
+const formats = {
+  lockgate: [".json", "application/json"],
+  agentscope: [".agentscope.json", "application/json"],
+  markdown: [".md", "text/markdown"],
+} as const;
+
+export type ExportFormat = keyof typeof formats;
 
 const undoMs = 6000;
 
@@ -124,9 +132,19 @@ export class Chat {
     return info?.sessionId ?? null;
   }
 
-  /** The session as text, or nothing if it could not be written. */
-  async exported(slot: Slot, format: ExportFormat): Promise<string | null> {
-    return this.#deed(() => this.agent.exportSession(slot, format));
+  /** Gives the session to a person as a file that is called after its title. */
+  async export(slot: Slot, title: string, format: ExportFormat): Promise<void> {
+    await this.#deed(async () => {
+      const text = await this.agent.exportSession(slot, format);
+      const { fileName, save } = await loadLater();
+      const [ending, type] = formats[format];
+      save(`${fileName(title)}${ending}`, type, text);
+    });
+  }
+
+  /** The images among files, as a message holds them. */
+  async imagesOf(files: readonly File[]): Promise<readonly MediaBlock[]> {
+    return (await this.#deed(async () => (await loadLater()).imagesOf(files))) ?? [];
   }
 
   /** Makes a session of each text; answers with the last one's id. */

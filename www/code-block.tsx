@@ -1,6 +1,6 @@
 // Code as it was written, with its language and a button that copies it.
 import { useState } from "preact/hooks";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 import { visible } from "./hidden-chars.tsx";
 
 export function CodeBlock({ language, text }: { readonly language: string; readonly text: string }) {
@@ -18,15 +18,15 @@ export function CodeBlock({ language, text }: { readonly language: string; reado
 }
 
 export function CopyButton({ text }: { readonly text: string }) {
-  const [told, setTold] = useState<string>(talk.copy);
+  const [told, setTold] = useState<string>(said.copy);
   const copy = () =>
     navigator.clipboard.writeText(text).then(
-      () => setTold(talk.copied),
+      () => setTold(said.copied),
       // A page without the right to copy says so.
-      () => setTold(talk.notCopied),
+      () => setTold(said.notCopied),
     );
   return (
-    <button type="button" class="link" onClick={copy} onBlur={() => setTold(talk.copy)}>
+    <button type="button" class="link" onClick={copy} onBlur={() => setTold(said.copy)}>
       {told}
     </button>
   );

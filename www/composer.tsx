@@ -2,7 +2,6 @@
 import type { RefObject } from "preact";
 import { useRef } from "preact/hooks";
 import { Cross, Picture, Send, Stop } from "./icons.tsx";
-import { imagesOf } from "./files.ts";
 import type { MediaBlock } from "./part.ts";
 import type { Talk } from "./talk.ts";
 import { talk as words } from "./text/talk.ts";
@@ -11,10 +10,12 @@ export interface ComposerProps {
   readonly talk: Talk;
   readonly field: RefObject<HTMLTextAreaElement | null>;
   readonly onChange: () => void;
+  /** Attaches those of the files that are images. */
+  readonly onImages: (files: readonly File[]) => Promise<void>;
   readonly onSend: (text: string, images: readonly MediaBlock[]) => void;
 }
 
-export function Composer({ talk, field, onChange, onSend }: ComposerProps) {
+export function Composer({ talk, field, onChange, onImages, onSend }: ComposerProps) {
   const { draft, images, isRunning } = talk;
   const chooser = useRef<HTMLInputElement>(null);
   const text = draft.trim();
@@ -29,10 +30,7 @@ export function Composer({ talk, field, onChange, onSend }: ComposerProps) {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
   };
   const attach = async (files: FileList | null | undefined) => {
-    const found = await imagesOf([...(files ?? [])]);
-    if (!found.length) return;
-    talk.images = [...talk.images, ...found];
-    onChange();
+    if (files?.length) await onImages([...files]);
   };
   const detach = (image: MediaBlock) => {
     talk.images = talk.images.filter((one) => one !== image);

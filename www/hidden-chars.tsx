@@ -1,6 +1,6 @@
 // Characters that hide themselves or turn text around, made visible where a person decides by what stands there.
 import type { ComponentChildren } from "preact";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 
 /**
  * Controls, soft hyphens, fillers, zero-width and direction marks, tags and variation selectors. The joiner and the
@@ -50,7 +50,7 @@ function label(char: string): ComponentChildren {
   const code = `U+${point.toString(16).toUpperCase().padStart(4, "0")}`;
   const name = names.find(([from, to]) => point >= from && point <= to)?.[2] ?? "invisible";
   return (
-    <mark class="hidden-char" title={talk.hiddenChar(code, name)}>
+    <mark class="hidden-char" title={said.hiddenChar(code, name)}>
       {code}
     </mark>
   );

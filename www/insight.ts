@@ -1,7 +1,7 @@
 // What a session's state tells beside its messages: asks, tasks, plan, summary, evicted results and branches.
 import type { Agent, AgentEvent, Ask, PlanModeContext, Slot, Task } from "lockgate";
-import { forksOf } from "./forks.ts";
 import type { Fork } from "./forks.ts";
+import { loadLater } from "./lazy.tsx";
 
 /** A summary that stands in place of older messages, in what the model sees. */
 export interface Band {
@@ -98,6 +98,7 @@ export class Insight {
       const messages = await this.#agent.history(this.#slot, { branch: branch.id, limit: pathSize });
       return { branch, messages, whole: messages.length < pathSize };
     });
+    const { forksOf } = await loadLater();
     this.forks = forksOf(await Promise.all(paths));
   }
 }

@@ -4,6 +4,7 @@ import type { Agent } from "lockgate";
 import { openAgent } from "./agent.ts";
 import { App } from "./app.tsx";
 import { Chat } from "./chat.ts";
+import { prepareLater } from "./lazy.tsx";
 import { counted } from "./loading.ts";
 import { defaults, keep, noKey, readChoices, readKey } from "./settings/choices.ts";
 import type { Choices, Key } from "./settings/choices.ts";
@@ -42,6 +43,7 @@ function show(agent: Agent, choices: Choices, key: Key): void {
   if (!inUse) root.replaceChildren();
   else chat.takeOver(inUse);
   inUse = chat;
+  prepareLater();
   render(<App {...{ chat, choices }} apiKey={key} onApply={apply} />, root);
 }
 
@@ -56,5 +58,7 @@ async function apply(choices: Choices, key: Key): Promise<boolean> {
   return isKept;
 }
 
+// Where the address names a session, its turns are wanted as soon as the wasm is here.
+if (location.hash) prepareLater();
 const choices = readChoices();
 await start(choices, readKey(choices));

@@ -5,7 +5,7 @@ import { blocksOf } from "./blocks.ts";
 import type { Block, List, Table } from "./blocks.ts";
 import { CodeBlock } from "./code-block.tsx";
 import { inline } from "./inline.tsx";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 
 export function Markdown({ text }: { readonly text: string }) {
   const blocks = useMemo(() => blocksOf(text), [text]);
@@ -56,7 +56,7 @@ function heading(depth: number, content: ComponentChildren): ComponentChildren {
 function list({ start, items, loose }: List): ComponentChildren {
   const shown = items.map(({ checked, blocks }) => (
     <li class={checked === null ? undefined : "task"}>
-      {checked !== null && <input type="checkbox" disabled checked={checked} aria-label={talk.task} />}
+      {checked !== null && <input type="checkbox" disabled checked={checked} aria-label={said.task} />}
       {blocks.map((block) => (block.type === "paragraph" && !loose ? inline(block.text) : node(block)))}
     </li>
   ));

@@ -1,6 +1,7 @@
 // Images that are here are shown; what lies elsewhere is named, and loaded by nobody but the person who opens it.
 import type { MediaBlock } from "./part.ts";
 import { isSafe } from "./inline.tsx";
+import { said } from "./text/said.ts";
 import { talk } from "./text/talk.ts";
 
 const shown = /^image\/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
@@ -13,12 +14,12 @@ export function MediaView({ media }: { readonly media: MediaBlock }) {
   if (source.type === "url" && isSafe(source.url)) {
     return (
       <p class="media remote">
-        <span>{talk.remoteImage(new URL(source.url).host)}</span>
+        <span>{said.remoteImage(new URL(source.url).host)}</span>
         <a href={source.url} target="_blank" rel="noopener noreferrer">
-          {talk.openImage}
+          {said.openImage}
         </a>
       </p>
     );
   }
-  return <p class="media remote">{talk.file(type, name)}</p>;
+  return <p class="media remote">{said.file(type, name)}</p>;
 }

@@ -8,7 +8,7 @@ import { Markdown } from "./markdown.tsx";
 import { MediaView } from "./media.tsx";
 import type { Part } from "./part.ts";
 import { ProblemBox } from "./problem-box.tsx";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 import { timeOfDay } from "./time.ts";
 import { ToolCard } from "./tool-card.tsx";
 import { lastId } from "./turn.ts";
@@ -103,17 +103,17 @@ function Editor({ turn, deeds }: TurnProps) {
       <textarea
         ref={field}
         rows={Math.min(8, text.split("\n").length)}
-        aria-label={talk.editQuestion}
+        aria-label={said.editQuestion}
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
         onKeyDown={onKeyDown}
       />
       <footer>
         <button type="button" class="plain" onClick={() => deeds.edit(false)}>
-          {talk.cancel}
+          {said.cancel}
         </button>
         <button type="submit" class="plain primary">
-          {talk.askAgain}
+          {said.askAgain}
         </button>
       </footer>
     </form>
@@ -127,7 +127,7 @@ function PartView({ part, turn, asks, evicted, deeds }: TurnProps & { readonly p
     case "thinking":
       return (
         <details class="thinking">
-          <summary>{turn.progress === "running" ? talk.thinking : talk.thought}</summary>
+          <summary>{turn.progress === "running" ? said.thinking : said.thought}</summary>
           <p>{part.text}</p>
         </details>
       );
@@ -145,7 +145,7 @@ function PartView({ part, turn, asks, evicted, deeds }: TurnProps & { readonly p
 
 function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nAhead" | "canResend" | "deeds">) {
   if (turn.problem) {
-    const title = turn.accepted ? talk.answerFailed : talk.notSent;
+    const title = turn.accepted ? said.answerFailed : said.notSent;
     const retry = turn.accepted && canResend ? { onRetry: () => deeds.resend() } : {};
     return <ProblemBox title={title} problem={turn.problem} {...retry} />;
   }
@@ -153,9 +153,9 @@ function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nA
   if (isCutOff) {
     return (
       <p class="note">
-        {!turn.parts.length && `${talk.unanswered} `}
+        {!turn.parts.length && `${said.unanswered} `}
         <button type="button" class="plain" onClick={deeds.resume}>
-          {talk.goOn}
+          {said.goOn}
         </button>
       </p>
     );
@@ -167,7 +167,7 @@ function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nA
       {note}
       {!turn.accepted && nAhead > 0 && (
         <button type="button" class="link" onClick={() => deeds.cancel(turn.key)}>
-          {talk.takeBack}
+          {said.takeBack}
         </button>
       )}
     </p>
@@ -177,13 +177,13 @@ function Ending({ turn, nAhead, canResend, deeds }: Pick<TurnProps, "turn" | "nA
 function noteOf(turn: Turn, nAhead: number): string {
   switch (turn.progress) {
     case "sending":
-      return nAhead ? talk.queued(nAhead) : talk.sending;
+      return nAhead ? said.queued(nAhead) : said.sending;
     case "queued":
-      return talk.queued(nAhead);
+      return said.queued(nAhead);
     case "running":
-      return turn.busy || (turn.parts.length ? "" : talk.waiting);
+      return turn.busy || (turn.parts.length ? "" : said.waiting);
     case "ended":
-      return turn.reason ? talk.endings[turn.reason] : "";
+      return turn.reason ? said.endings[turn.reason] : "";
   }
 }
 
@@ -194,16 +194,16 @@ function Actions({ turn, canResend, fork, asks, deeds, isEdited }: TurnProps) {
       {canResend && !isEdited && (
         <>
           <button type="button" class="link" onClick={() => deeds.resend()}>
-            {talk.again}
+            {said.again}
           </button>
           <button type="button" class="link" onClick={() => deeds.edit(true)}>
-            {talk.edit}
+            {said.edit}
           </button>
         </>
       )}
       {asks.length === 0 && (
         <button type="button" class="link late" onClick={() => deeds.fork(lastId(turn))}>
-          {talk.forkHere}
+          {said.forkHere}
         </button>
       )}
     </footer>
@@ -218,10 +218,10 @@ function Ways({ fork, onSwitch }: { readonly fork: Fork; readonly onSwitch: (bra
     </button>
   );
   return (
-    <span class="ways" role="group" aria-label={talk.branchLabel(at + 1, ways.length)}>
-      {step(-1, talk.earlier, <Back />)}
-      <span aria-hidden="true">{talk.branch(at + 1, ways.length)}</span>
-      {step(1, talk.later, <Forth />)}
+    <span class="ways" role="group" aria-label={said.branchLabel(at + 1, ways.length)}>
+      {step(-1, said.earlier, <Back />)}
+      <span aria-hidden="true">{said.branch(at + 1, ways.length)}</span>
+      {step(1, said.later, <Forth />)}
     </span>
   );
 }

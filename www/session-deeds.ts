@@ -1,7 +1,6 @@
 // What can be done with a listed session: rename, copy, export, delete and undo that.
 import { useState } from "preact/hooks";
-import type { Chat, ExportFormat } from "./chat.ts";
-import { fileName, save } from "./files.ts";
+import type { Chat } from "./chat.ts";
 import type { MenuItem } from "./menu.tsx";
 import type { Row } from "./session-list.tsx";
 import { talk } from "./text/talk.ts";
@@ -23,12 +22,6 @@ export interface SessionDeeds {
   readonly rename: (title: string | null) => void;
 }
 
-const formats = {
-  lockgate: [".json", "application/json"],
-  agentscope: [".agentscope.json", "application/json"],
-  markdown: [".md", "text/markdown"],
-} as const;
-
 export function useSessionDeeds({ chat, userId, rows, openId, show }: SessionDeedsSetup): SessionDeeds {
   const [renamed, setRenamed] = useState<Row | null>(null);
   const slotOf = ({ sessionId }: Row) => ({ userId, sessionId });
@@ -39,11 +32,6 @@ export function useSessionDeeds({ chat, userId, rows, openId, show }: SessionDee
     if (wasOpen || !next) show(next?.sessionId ?? crypto.randomUUID());
     // What was never stored has nothing to undo.
     if (row.updatedAt) chat.remove({ slot: slotOf(row), title: row.title, wasOpen });
-  };
-  const exportAs = async (row: Row, format: ExportFormat) => {
-    const text = await chat.exported(slotOf(row), format);
-    const [ending, type] = formats[format];
-    if (text !== null) save(`${fileName(row.title)}${ending}`, type, text);
   };
   return {
     renamed,
@@ -62,7 +50,7 @@ export function useSessionDeeds({ chat, userId, rows, openId, show }: SessionDee
       { label: talk.fork, run: () => void chat.fork(slotOf(row)).then((id) => id && show(id)) },
       ...(["lockgate", "agentscope", "markdown"] as const).map((format) => ({
         label: talk.exportAs[format],
-        run: () => void exportAs(row, format),
+        run: () => void chat.export(slotOf(row), row.title, format),
       })),
       { label: talk.remove, run: () => remove(row) },
     ],

@@ -1,18 +1,14 @@
 // Tools that show what a page can: a long result, a picture, one that comes piece by piece, and one that a person hands in.
 import { tool } from "lockgate";
+import { loadLater } from "./lazy.tsx";
 
 export const report = tool({
   name: "report",
   description: "A log of one day at a lock: far too long for a model to read whole.",
   inputSchema: { type: "object", properties: {} },
   readOnly: true,
-  execute: () => Array.from({ length: 288 }, (_, n) => line(n)).join("\n"),
+  execute: async () => (await loadLater()).dayAtLock(),
 });
-
-function line(n: number): string {
-  const time = `${String(Math.floor(n / 12)).padStart(2, "0")}:${String((n % 12) * 5).padStart(2, "0")}`;
-  return `${time}  boat ${n + 1} of 288 passed ${n % 2 ? "down" : "up"}, the water stood at ${(3 + Math.sin(n / 9)).toFixed(2)} m`;
-}
 
 export const picture = tool({
   name: "picture",
@@ -22,30 +18,9 @@ export const picture = tool({
   execute: async () => ({
     type: "image",
     name: "a lock from above",
-    source: { type: "base64", mediaType: "image/png", data: await drawing() },
+    source: { type: "base64", mediaType: "image/png", data: await (await loadLater()).drawing() },
   }),
 });
-
-async function drawing(): Promise<string> {
-  const canvas = new OffscreenCanvas(480, 200);
-  const pen = canvas.getContext("2d");
-  if (!pen) throw new Error("this browser cannot draw");
-  pen.fillStyle = "#dbe8e2";
-  pen.fillRect(0, 0, 480, 200);
-  pen.fillStyle = "#0b5f66";
-  pen.fillRect(0, 60, 480, 80);
-  pen.strokeStyle = "#f4eee2";
-  pen.lineWidth = 8;
-  for (const x of [150, 330]) {
-    pen.beginPath();
-    pen.moveTo(x, 60);
-    pen.lineTo(x + 30, 100);
-    pen.lineTo(x, 140);
-    pen.stroke();
-  }
-  const bytes = new Uint8Array(await (await canvas.convertToBlob()).arrayBuffer());
-  return btoa(String.fromCharCode(...bytes));
-}
 
 export const countDown = tool<{ readonly from: number }>({
   name: "count_down",

@@ -1,6 +1,6 @@
 // A summary in place of what it replaced for the model: open it, and what was said stands there again.
 import { Markdown } from "./markdown.tsx";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 
 export interface SummaryBandProps {
   readonly text: string;
@@ -12,15 +12,15 @@ export interface SummaryBandProps {
 
 export function SummaryBand({ text, nMessages, isOpen, onToggle, onUndo }: SummaryBandProps) {
   return (
-    <section class="band" data-key="band" aria-label={talk.summary(nMessages)}>
+    <section class="band" data-key="band" aria-label={said.summary(nMessages)}>
       <div>
         <header>
-          <strong>{talk.summary(nMessages)}</strong>
+          <strong>{said.summary(nMessages)}</strong>
           <button type="button" class="link" aria-expanded={isOpen} onClick={onToggle}>
-            {isOpen ? talk.hideOriginals : talk.showOriginals}
+            {isOpen ? said.hideOriginals : said.showOriginals}
           </button>
           <button type="button" class="link" onClick={onUndo}>
-            {talk.undoSummary}
+            {said.undoSummary}
           </button>
         </header>
         <Markdown text={text} />

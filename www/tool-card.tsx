@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Visible, jsonOf } from "./hidden-chars.tsx";
 import { MediaView } from "./media.tsx";
 import type { ToolPart } from "./part.ts";
-import { talk } from "./text/talk.ts";
+import { said } from "./text/said.ts";
 
 /** An input that fits is shown in one line. */
 const oneLine = 72;
@@ -12,18 +12,18 @@ export function ToolCard({ tool, evictedTo }: { readonly tool: ToolPart; readonl
   const input = tool.input === undefined ? tool.draft : jsonOf(tool.input, oneLine);
   return (
     // A group and no landmark: a conversation has many, and several of one name.
-    <div class="tool" role="group" data-state={tool.state} aria-label={talk.tool(tool.name)}>
+    <div class="tool" role="group" data-state={tool.state} aria-label={said.tool(tool.name)}>
       <header>
         <code>
           <Visible text={tool.name} />
         </code>
-        <span class="state">{talk.states[tool.state]}</span>
+        <span class="state">{said.states[tool.state]}</span>
       </header>
-      {input && input !== "{}" && <Field name={talk.input} text={input} />}
+      {input && input !== "{}" && <Field name={said.input} text={input} />}
       {tool.output ? (
         <Output text={tool.output} evictedTo={evictedTo} />
       ) : (
-        tool.live && <Field name={talk.output} text={tool.live} live />
+        tool.live && <Field name={said.output} text={tool.live} live />
       )}
       {tool.media.map((media, at) => (
         <MediaView key={at} media={media} />
@@ -60,15 +60,15 @@ const endChars = 600;
 
 function Output({ text, evictedTo }: { readonly text: string; readonly evictedTo: string }) {
   const [whole, setWhole] = useState(false);
-  if (!evictedTo || text.length <= 2 * endChars) return <Field name={talk.output} text={text} />;
+  if (!evictedTo || text.length <= 2 * endChars) return <Field name={said.output} text={text} />;
   const ends = `${text.slice(0, endChars)}\n\n[…]\n\n${text.slice(-endChars)}`;
   return (
     <>
-      <Field name={talk.output} text={whole ? text : ends} />
+      <Field name={said.output} text={whole ? text : ends} />
       <p class="evicted">
-        <span>{talk.evicted(evictedTo)}</span>
+        <span>{said.evicted(evictedTo)}</span>
         <button type="button" class="link" aria-expanded={whole} onClick={() => setWhole(!whole)}>
-          {whole ? talk.readLess : talk.readWhole(text.length)}
+          {whole ? said.readLess : said.readWhole(text.length)}
         </button>
       </p>
     </>

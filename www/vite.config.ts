@@ -1,4 +1,5 @@
 // Builds the page into target/www; only the alias below knows where the package was built.
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import type { HtmlTagDescriptor, Plugin } from "vite";
@@ -7,10 +8,6 @@ import { look } from "./text/look.ts";
 import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-
-/** What a visit loads of the package; the copy of the wasm and the remote agent are asked for only when they are needed. */
-const isPackage = (id: string) =>
-  id.startsWith(here("../dist/")) && !/\/(inline-wasm|remote[\w-]*|wire|sse)\.js$/.test(id);
 
 /** The words of the page before its script has come stand with all the others. */
 const words: Plugin = {
@@ -49,10 +46,18 @@ const head: Plugin = {
   },
 };
 
+/** What runs before a part of the page that is loaded later: its styles first, and its scripts at the same time. */
+const preload: Plugin = {
+  name: "preload",
+  enforce: "pre",
+  apply: "build",
+  load: (id) => (id === "\0vite/preload-helper.js" ? readFileSync(here("preload.js"), "utf8") : undefined),
+};
+
 export default defineConfig({
   root: here("."),
   base: "./",
-  plugins: [words, head],
+  plugins: [words, head, preload],
   resolve: {
     alias: [
       { find: /^lockgate$/, replacement: here("../dist/entry/browser.js") },
@@ -69,9 +74,16 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
-      // The package apart from the page: each has its own size, and changes at its own time.
       output: {
-        advancedChunks: { groups: [{ name: "lockgate", test: isPackage }] },
+        codeSplitting: {
+          // What a visit begins with is two files, the package and the page: each has its own size, and changes at its
+          // own time. What is opened later takes nothing of them apart.
+          groups: [
+            { name: "lockgate", test: here("../dist/"), tags: ["$initial"] },
+            { name: "index", tags: ["$initial"] },
+            { name: "later", test: here("later.ts") },
+          ],
+        },
       },
     },
   },

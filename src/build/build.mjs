@@ -9,6 +9,7 @@ import { reproducibleEnv } from "./reproducible.mjs";
 import { inRoot, main, must, problem, step } from "./run.mjs";
 import { inlined, sealOf, sealed } from "./seal.mjs";
 import { prepare } from "./setup.mjs";
+import { withShortNames } from "./wasm/names.mjs";
 import { readObjects } from "./wasm/objects.mjs";
 import { readProfile } from "./wasm/profile.mjs";
 import { withData, withoutSections } from "./wasm/sections.mjs";
@@ -122,7 +123,10 @@ async function bindJs({ bindgen }, { glue }, raw) {
   // The linker's notes are of the module as it was before.
   const bound = path.join(glue, "core_bg.wasm");
   const isNote = (name) => name === "linking" || name.startsWith("reloc.");
-  fs.writeFileSync(bound, withoutSections(fs.readFileSync(bound), isNote));
+  const script = path.join(glue, "core.js");
+  const short = withShortNames(withoutSections(fs.readFileSync(bound), isNote), fs.readFileSync(script, "utf8"));
+  fs.writeFileSync(bound, short.wasm);
+  fs.writeFileSync(script, short.glue);
 }
 
 // No feature flags: wasm-opt reads the features from the module, and guesses wrongly if told more. Functions with one

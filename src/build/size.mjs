@@ -24,16 +24,26 @@ export function sizes(folder = inRoot("dist")) {
 }
 
 /**
- * Bytes of the built web UI, each file compressed by itself as it is served, and the wasm left out: `page` is what is
- * ours of it, `first visit` what a browser loads before anything is opened, the package's own scripts included.
+ * The files of the built web UI without the wasm: `page` are those that are ours, `first visit` what a browser loads
+ * before one can write, the package's own scripts included, and `whole visit` with what follows before anything is opened.
  */
-export function pageSizes(folder = inRoot("target/www")) {
+export function pageFiles(folder = inRoot("target/www")) {
   const names = fs
     .readdirSync(folder, { recursive: true })
     .filter((name) => /\.(html|css|js|svg)$/.test(name));
   const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
-  const isPackage = (name) => /^(lockgate|remote|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
+  const isPackage = (name) => /^(lockgate|models|remote|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
   const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
+  const follows = (name) => path.basename(name).startsWith("later-");
+  return {
+    page: names.filter((name) => !isPackage(name)),
+    "first visit": names.filter(isFirst),
+    "whole visit": names.filter((name) => isFirst(name) || follows(name)),
+  };
+}
+
+/** Bytes of each of these, every file compressed by itself as it is served. */
+export function pageSizes(folder = inRoot("target/www")) {
   const sum = (chosen) =>
     chosen
       .map((name) => measure(fs.readFileSync(path.join(folder, name))))
@@ -42,10 +52,7 @@ export function pageSizes(folder = inRoot("target/www")) {
         gzip: one.gzip + other.gzip,
         brotli: one.brotli + other.brotli,
       }));
-  return {
-    page: sum(names.filter((name) => !isPackage(name))),
-    "first visit": sum(names.filter(isFirst)),
-  };
+  return Object.fromEntries(Object.entries(pageFiles(folder)).map(([name, files]) => [name, sum(files)]));
 }
 
 /** One sentence for each file that is larger than its budget. */

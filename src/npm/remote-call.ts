@@ -7,7 +7,7 @@ import type { Wire } from "./remote-wire.js";
 import { respond } from "./respond.js";
 import type { Protocol, ResponseOptions } from "./respond.js";
 import { jsonSchema, validated } from "./schema.js";
-import { framesOf } from "./sse.js";
+import { framesOf } from "./sse-read.js";
 import type { AgentEvent, Call, CallOptions, Input, Reply, Schema, Slot } from "./types.js";
 import type { StreamName } from "./wire.js";
 

@@ -3,7 +3,7 @@
 import { LockgateError } from "./errors.js";
 import { pause } from "./remote-call.js";
 import type { Wire } from "./remote-wire.js";
-import { framesOf } from "./sse.js";
+import { framesOf } from "./sse-read.js";
 import type { AgentEvent, SessionEvent } from "./types.js";
 import { checkOf } from "./watch.js";
 import type { Listener, Of } from "./watch.js";

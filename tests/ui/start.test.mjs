@@ -119,6 +119,32 @@ story(
   },
 );
 
+let isLost = true;
+story(
+  "what is to follow the page and does not come is said where it is missed, and trying again brings it",
+  {
+    ...desk,
+    expected: [/Failed to load resource/],
+    before: (context) =>
+      context.route(/\/later-.*\.js$/, (route) => (isLost ? route.abort() : route.continue())),
+  },
+  async (page) => {
+    const box = page.getByRole("textbox", { name: "Message" });
+    const { y } = await box.boundingBox();
+    await box.fill("hello");
+    await page.keyboard.press("Enter");
+    const alert = page.getByRole("alert").filter({ hasText: "could not be loaded" });
+    await alert.waitFor();
+    assert.equal((await box.boundingBox()).y, y, "the composer stays where it is");
+    await page.screenshot({ path: `${artefacts}later-lost.png` });
+    isLost = false;
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await heard(page);
+    await sayAndHear(page, "and again");
+    assert.equal(await page.locator(".question").count(), 2, "nothing said was lost");
+  },
+);
+
 story(
   "settings that cannot be used do not keep the page shut, and stay as they were",
   {

@@ -1,13 +1,16 @@
 // Inside a session: what the next request holds, the state behind it, the files and the notes.
-import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent, Slot } from "lockgate";
+import type { Insight } from "../insight.ts";
 import { look } from "../text/look.ts";
 import { ContextView } from "./context-view.tsx";
 import { FilesView, NotesView } from "./files-view.tsx";
+import { Side } from "./side.tsx";
 import { StateView } from "./state-view.tsx";
+import "../markdown.css";
 import "./fields.css";
 import "./panel.css";
+import "./side.css";
 import "./files.css";
 
 const tabs = ["work", "context", "state", "files", "memory"] as const;
@@ -23,13 +26,13 @@ export interface ViewProps {
 
 export interface PanelProps extends ViewProps {
   /** The first tab: what the agent is about. */
-  readonly work: ComponentChildren;
+  readonly insight: Insight;
   readonly isAtWork: boolean;
   /** Somebody has asked for the panel, and goes on in it. */
   readonly takesFocus: boolean;
 }
 
-export function Panel({ agent, slot, version, work, isAtWork, takesFocus }: PanelProps) {
+export function Panel({ agent, slot, version, insight, isAtWork, takesFocus }: PanelProps) {
   const [open, setOpen] = useState<Tab>(isAtWork ? "work" : "context");
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -67,7 +70,7 @@ export function Panel({ agent, slot, version, work, isAtWork, takesFocus }: Pane
         {View ? (
           <View key={`${slot.userId ?? ""}/${slot.sessionId}`} {...{ agent, slot, version }} />
         ) : (
-          work
+          <Side insight={insight} />
         )}
       </div>
     </div>

@@ -21,7 +21,7 @@ export async function tryModel(choices: Choices, key: Key, signal: AbortSignal):
 async function ask(choices: Choices, key: Key, signal: AbortSignal): Promise<Finding> {
   const agent = await createAgent({
     name: "connection-test",
-    model: modelOf(choices, key),
+    model: await modelOf(choices, key),
     store: memoryStore(),
     sessionTools: false,
     retries: { attempts: 1 },

@@ -84,4 +84,13 @@ export const inside = {
     empty: "Nothing is remembered yet. Say something about yourself.",
     make: "Write MEMORY.md",
   },
+
+  work: {
+    tasks: "Tasks",
+    noTasks: "No tasks. The model writes them down when a job has several steps.",
+    taskStates: { pending: "to do", in_progress: "under way", completed: "done" },
+    plan: "Plan",
+    noPlan: "No plan yet.",
+    planning: "Only planning: nothing is changed until the plan is approved.",
+  },
 } as const;

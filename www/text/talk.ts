@@ -1,8 +1,5 @@
-// Every text of sessions and conversation that a person reads, in one place.
-import type { Reason } from "lockgate";
-import type { ToolPart } from "../part.ts";
-
-const plural = (n: number, one: string, many: string) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+// Every text of sessions and composer that a person reads; what turns say stands in said.ts.
+import { plural } from "./plural.ts";
 
 export const talk = {
   // Everywhere
@@ -10,9 +7,6 @@ export const talk = {
   close: "Close",
   cancel: "Cancel",
   save: "Save",
-  copy: "Copy",
-  copied: "Copied",
-  notCopied: "Not allowed to copy",
   more: (what: string) => `More about ${what}`,
 
   // Sessions
@@ -78,77 +72,14 @@ export const talk = {
   conversation: "Conversation",
   reading: "Reading what was said",
   unreadable: "This session could not be read",
-  toEnd: "To the end",
-  sending: "Sending",
-  queued: (place: number) => (place > 0 ? `Queued, ${place} ahead` : "Queued"),
-  takeBack: "Take back",
-  waiting: "Waiting for the first word",
-  thinking: "Thinking",
-  thought: "Thought",
-  answerFailed: "The answer failed",
-  notSent: "Not sent",
-  unanswered: "Not answered",
-  goOn: "Go on",
-  again: "Answer again",
-  edit: "Edit",
-  editQuestion: "Edit the question",
-  askAgain: "Ask again",
-  forkHere: "New session from here",
-  branch: (at: number, of: number) => `${at}/${of}`,
-  branchLabel: (at: number, of: number) => `Answer ${at} of ${of}`,
-  earlier: "Earlier answer",
-  later: "Later answer",
   retry: (attempt: number, code: string) => `Trying again, attempt ${attempt} (${code})`,
   fallback: (model: string) => `Asking ${model} instead`,
   summarising: "Summarising the older part",
-  task: "task",
-  answered: (text: string) => `Answer: ${text}`,
-
-  // Summary
-  summary: (n: number) => `${plural(n, "message is", "messages are")} summarised for the model`,
-  showOriginals: "Show what was said",
-  hideOriginals: "Hide it again",
-  undoSummary: "Undo the summary",
-
-  // Tools
-  tool: (name: string) => `Tool ${name}`,
-  input: "in",
-  output: "out",
-  evicted: (path: string) => `The model sees the beginning and the end. All of it is at ${path}.`,
-  readWhole: (chars: number) => `Read the whole (${chars.toLocaleString("en")} characters)`,
-  readLess: "Show less",
-  hiddenChar: (code: string, name: string) => `${code}, ${name}: it is in the text, and would not be seen`,
 
   // Media
-  remoteImage: (host: string) => `An image from ${host}. It is not loaded.`,
-  openImage: "Open it in a new tab",
-  file: (type: string, name: string) => `${type}: ${name}`,
   unnamed: "unnamed",
   attach: "Attach an image",
   detach: (name: string) => `Remove ${name}`,
-
-  // Approvals
-  asks: (name: string) => `May ${name} run?`,
-  asksResult: (name: string) => `${name} waits for a result from outside`,
-  changeInput: "Change the input",
-  badJson: "This is not JSON",
-  allowOnce: "Allow once",
-  allowAlways: "Allow always",
-  deny: "Deny",
-  denyReason: "Why not? (the model reads it)",
-  rule: (rule: string) => `“Always” is the rule ${rule} for this session.`,
-  giveResult: "The result",
-  handIn: "Hand it in",
-  handInFailure: "It failed",
-  framed: "This page is shown inside another: nothing can be approved here.",
-
-  // The side
-  tasks: "Tasks",
-  noTasks: "No tasks. The model writes them down when a job has several steps.",
-  taskStates: { pending: "to do", in_progress: "under way", completed: "done" },
-  plan: "Plan",
-  noPlan: "No plan yet.",
-  planning: "Only planning: nothing is changed until the plan is approved.",
 
   // Composer
   message: "Message",
@@ -158,29 +89,4 @@ export const talk = {
   stopHint: "Stop (Esc)",
   send: "Send",
   sendHint: "Send (Enter)",
-
-  states: {
-    writing: "being written",
-    pending: "asked",
-    asking: "asks you",
-    allowed: "allowed",
-    finished: "finished",
-    running: "running",
-    success: "done",
-    error: "failed",
-    denied: "denied",
-    interrupted: "interrupted",
-    suspended: "waits outside",
-  } satisfies Record<ToolPart["state"], string>,
-
-  endings: {
-    stop: "",
-    asking: "",
-    suspended: "",
-    interrupted: "Stopped",
-    "max-iterations": "Stopped at the limit of steps",
-    length: "Cut at the model’s length limit",
-    middleware: "Stopped by a rule of this agent",
-    empty: "The model answered nothing",
-  } satisfies Record<Reason, string>,
 } as const;

@@ -31,6 +31,22 @@ export function withoutSections(bytes, drops) {
   return Buffer.concat(kept);
 }
 
+/** The file with other bodies in its sections: those that `change` makes of them. Custom sections stay as they are. */
+export function withSections(bytes, change) {
+  const parts = [bytes.subarray(0, HEADER)];
+  const reader = new Reader(bytes, HEADER);
+  while (reader.at < bytes.length) {
+    const start = reader.at;
+    const id = reader.byte();
+    const end = reader.number() + reader.at;
+    const body = bytes.subarray(reader.at, end);
+    const changed = id === 0 ? body : change({ id, body });
+    parts.push(changed === body ? bytes.subarray(start, end) : Buffer.concat([Buffer.from([id]), leb(changed.length), changed]));
+    reader.at = end;
+  }
+  return Buffer.concat(parts);
+}
+
 /** The segments of a data section: `{ address, at, bytes }`; `at` is where the bytes begin in the section's body. */
 export function segmentsOf(body) {
   const reader = new Reader(body);
