@@ -6,8 +6,8 @@ import esbuild from "esbuild";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const entry = { page: here("../dist/entry/browser.js"), worker: here("../dist/entry/workerd.js") };
-/** The one file of ours that is fetched beside a bundle for a page. */
-const wasm = here("../dist/core.wasm");
+/** The one file of ours that a page fetches before it works; the rest of the wasm comes behind it. */
+const wasm = here("../dist/page.wasm");
 
 /** The bytes of every file that a page loads. */
 export async function pageFiles(name) {
