@@ -1,11 +1,11 @@
 // What people usually do in the first moments of a page, for the profile: it runs in the page, beside the package.
-import { createAgent, customModel, memoryStore, openai, tool } from "/dist/entry/browser.js";
+import { createAgent, customModel, openai, tool } from "/dist/entry/browser.js";
 
 const weather = tool({
   name: "weather",
   description: "Tells the weather of a city.",
   inputSchema: { type: "object", properties: { city: { type: "string", description: "its name" }, days: { type: "integer" } }, required: ["city"] },
-  execute: ({ city }) => ({ city, sky: "clear", degrees: 21.5 }),
+  execute: ({ city }) => ({ city, sky: "clear", degrees: 21 }),
 });
 
 /** Talks with an agent for a while; the answer says what it saw, so that whoever asked can see that all went well. */
@@ -22,12 +22,11 @@ export async function usual() {
   await stopped[Symbol.asyncIterator]().next();
   stopped.stop();
   said.push((await stopped.result).reason);
-  said.push(await agent.call("Refuse.", slot).catch(({ code }) => code));
-  said.push((await agent.call("Once more.", slot)).text);
+  said.push((await agent.call("Hello again.", slot)).text);
   const sessions = await agent.listSessions(null);
   const messages = await agent.history(slot);
   leave();
-  const own = await createAgent({ name: "own", model: customModel({ id: "own", generate: words }), store: memoryStore() });
+  const own = await createAgent({ name: "own", model: customModel({ id: "own", generate: words }) });
   said.push(await streamed(own.stream("Hello!", slot)));
   return { said, sessions: sessions.map(({ title }) => title), messages: messages.length, heard: events > 0 };
 }
