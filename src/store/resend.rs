@@ -45,6 +45,13 @@ impl Session {
         (change, None)
     }
 
+    /// The path behind a step that arrived under this name, whatever number later tries gave it.
+    pub(super) fn arrived(&self, path: &Head, turn: &Turn, own: &EntryRef, mint: Mint<'_>) -> Head {
+        let n_before = u64::from(turn.reshaping.summary.is_some());
+        let at = Head { next: own.seq.saturating_sub(n_before), ..path.clone() };
+        self.branching(&at, &at, turn, mint).1
+    }
+
     /// A turn, or a step of one, is stored. Whether what is in hand is what is stored now.
     pub(super) fn closed(&mut self, head: Head, path: Option<Head>, turn: &Turn) -> bool {
         match self.left.take() {

@@ -1,21 +1,21 @@
-//! A turn that is kept beside the path while others go on writing.
+//! A turn that is kept beside the path, and a path that is built beside another, while others go on writing.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::support::*;
-use lockgate::error::{ErrorKind, Result};
+use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::event::Reason;
 use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
 use lockgate::port::{Batch, Capabilities, Committed, Host, Page, Record, Store};
-use lockgate::state::Facts;
+use lockgate::state::{Facts, Persistence};
 use lockgate::store::Sessions;
 use lockgate::store::entry::{EntryKind, Outcome};
 use lockgate::store::input::Input;
 use lockgate::store::memory::MemoryStore;
-use lockgate::store::session::Turn;
+use lockgate::store::session::{Session, Turn};
 
 type Meanwhile = Option<Box<dyn FnOnce()>>;
 
@@ -23,6 +23,21 @@ type Meanwhile = Option<Box<dyn FnOnce()>>;
 struct Busy {
     inner: Rc<MemoryStore>,
     before: RefCell<VecDeque<Meanwhile>>,
+    /// From this commit on everything is done, and nobody hears of it.
+    silent_from: Cell<usize>,
+}
+
+impl Busy {
+    fn new(place: &Rc<MemoryStore>, before: impl Into<VecDeque<Meanwhile>>) -> Rc<Busy> {
+        let (inner, before) = (Rc::clone(place), RefCell::new(before.into()));
+        Rc::new(Busy { inner, before, silent_from: Cell::new(usize::MAX) })
+    }
+
+    fn heard<T>(&self, answer: Result<T>) -> Result<T> {
+        let is_silent = self.silent_from.get() == 0;
+        let unheard = || Error::new(ErrorKind::StoreUnavailable, "nobody hears of it");
+        answer.and_then(|it| if is_silent { Err(unheard()) } else { Ok(it) })
+    }
 }
 
 impl Store for Busy {
@@ -31,7 +46,7 @@ impl Store for Busy {
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
-        self.inner.get(keys)
+        Box::pin(async move { self.heard(self.inner.get(keys).await) })
     }
 
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
@@ -41,7 +56,8 @@ impl Store for Busy {
     fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
         let meanwhile = self.before.borrow_mut().pop_front().flatten();
         meanwhile.into_iter().for_each(|others| others());
-        self.inner.commit(batch)
+        self.silent_from.set(self.silent_from.get().saturating_sub(1));
+        Box::pin(async move { self.heard(self.inner.commit(batch).await) })
     }
 }
 
@@ -100,8 +116,7 @@ fn what_is_recovered_elsewhere_while_a_turn_is_put_aside_is_not_said_again() {
     let place = Rc::new(MemoryStore::new());
     // The first save meets that the question was recovered; the next one, that what had joined it was, too.
     let before = [None, None, recovers(&place, "asked"), recovers(&place, "joined")];
-    let store = Rc::new(Busy { inner: Rc::clone(&place), before: RefCell::new(before.into()) });
-    let ours = sessions(store);
+    let ours = sessions(Busy::new(&place, before));
     let mut session = block_on(ours.load(&slot("s1"), None)).unwrap();
     assert!(block_on(ours.accept(&mut session, &input("asked"))).unwrap());
     assert!(block_on(ours.accept(&mut session, &input("joined"))).unwrap());
@@ -120,4 +135,65 @@ fn what_is_recovered_elsewhere_while_a_turn_is_put_aside_is_not_said_again() {
             |record: &&&(String, Record)| String::from_utf8_lossy(&record.1.value).contains(&id);
         assert_eq!(log.iter().filter(has).count(), 1, "{text} is in the log once");
     }
+}
+
+/// Takes a session back to before its last question, to answer it again.
+fn taken_back(sessions: &Sessions, call_id: &str) -> (Session, Input) {
+    let mut session = block_on(sessions.load(&slot("s1"), None)).unwrap();
+    let messages = block_on(sessions.rewind(&mut session, Persistence::ALL)).unwrap().unwrap();
+    let input = Input { messages, resends: true, ..input(call_id) };
+    assert!(block_on(sessions.accept(&mut session, &input)).unwrap());
+    (session, input)
+}
+
+/// A session with a question that is answered.
+fn answered() -> Rc<MemoryStore> {
+    let place = Rc::new(MemoryStore::new());
+    let sessions = sessions(Rc::clone(&place) as _);
+    let mut session = block_on(sessions.load(&slot("s1"), None)).unwrap();
+    assert!(block_on(sessions.accept(&mut session, &input("asked"))).unwrap());
+    let said = vec![message(Role::User, "asked"), message(Role::Assistant, "answer")];
+    let turn = turn("t", EntryKind::Turn, input("asked"), said);
+    block_on(sessions.finish(&mut session, &turn)).unwrap();
+    place
+}
+
+#[test]
+fn a_step_that_arrived_under_another_number_is_gone_on_from_where_it_is() {
+    let place = answered();
+    let theirs = sessions(Rc::clone(&place) as _);
+    let (mut other, input) = taken_back(&theirs, "theirs");
+    let failed = Outcome::failed("MODEL_ERROR", "nothing was said");
+    let failed = Turn { outcome: Some(failed), ..turn("f", EntryKind::Turn, input, Vec::new()) };
+    let fails = move || assert!(block_on(theirs.finish(&mut other, &failed)).is_ok());
+    let store = Busy::new(&place, [None, Some(Box::new(fails) as _)]);
+    let ours = sessions(Rc::clone(&store) as _);
+    let (mut session, input) = taken_back(&ours, "ours");
+    let step = Turn { outcome: None, ..turn("s", EntryKind::Step, input, Vec::new()) };
+    // The first try meets another's failed turn; the second arrives, and nobody hears of it.
+    store.silent_from.set(2);
+    block_on(ours.finish(&mut session, &step)).unwrap_err();
+    store.silent_from.set(usize::MAX);
+    block_on(ours.finish(&mut session, &step)).unwrap();
+    let leaf = session.head.unwrap().leaf.unwrap();
+    assert_eq!((leaf.seq, leaf.id.as_str()), (2, "s"));
+}
+
+#[test]
+fn a_step_that_arrived_is_not_gone_on_from_once_its_input_was_taken_up_elsewhere() {
+    let place = answered();
+    let store = Busy::new(&place, []);
+    let ours = sessions(Rc::clone(&store) as _);
+    let (mut session, input) = taken_back(&ours, "ours");
+    let step = Turn { outcome: None, ..turn("s", EntryKind::Step, input.clone(), Vec::new()) };
+    store.silent_from.set(1);
+    block_on(ours.finish(&mut session, &step)).unwrap_err();
+    store.silent_from.set(usize::MAX);
+    let mut found = block_on(ours.load(&slot("s1"), None)).unwrap();
+    let recovered = turn("r", EntryKind::Recovered, input.again(), Vec::new());
+    assert!(block_on(ours.recover_resend(&mut found, &recovered, &|_| Vec::new())).unwrap());
+    assert!(block_on(ours.finish(&mut session, &step)).unwrap().overtaken);
+    let answer = turn("a", EntryKind::Turn, input, vec![message(Role::Assistant, "again")]);
+    let error = block_on(ours.finish(&mut session, &answer)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Superseded);
 }
