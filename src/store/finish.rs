@@ -331,8 +331,9 @@ fn leave_out(turn: &mut Turn, path: &mut Head, (name, entry): (EntryRef, Entry),
     let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
     let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { return };
     input.named &= entry.kind != EntryKind::Recovered;
-    // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
-    if resends && entry.parent != path.leaf {
+    // What had joined a resend is recovered on the path that the resend leaves: here it stays said. A step is of this path
+    // in any case; a summary may lie between.
+    if resends && entry.kind != EntryKind::Step && entry.parent != path.leaf {
         return;
     }
     turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));

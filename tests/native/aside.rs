@@ -15,7 +15,7 @@ use lockgate::store::Sessions;
 use lockgate::store::entry::{EntryKind, Outcome};
 use lockgate::store::input::Input;
 use lockgate::store::memory::MemoryStore;
-use lockgate::store::session::{Session, Turn};
+use lockgate::store::session::{Reshaping, Session, Summary, Turn};
 
 type Meanwhile = Option<Box<dyn FnOnce()>>;
 
@@ -98,6 +98,14 @@ fn turn(id: &str, kind: EntryKind, input: Input, messages: Vec<Rc<Message>>) -> 
     }
 }
 
+/// How many entries of the log say this.
+fn n_logged(place: &Rc<MemoryStore>, text: &str) -> usize {
+    let records = block_on(place.list("", Page::default())).unwrap();
+    let id = format!("id of {text}");
+    let log = records.iter().filter(|(key, _)| key.contains("/log/"));
+    log.filter(|(_, record)| String::from_utf8_lossy(&record.value).contains(&id)).count()
+}
+
 /// Somebody else takes an input up, as that of a call that was cut off.
 fn recovers(place: &Rc<MemoryStore>, call_id: &'static str) -> Meanwhile {
     let place = Rc::clone(place);
@@ -126,14 +134,9 @@ fn what_is_recovered_elsewhere_while_a_turn_is_put_aside_is_not_said_again() {
     let answered = Turn { joined: vec![input("joined").again()], ..answered };
     let error = block_on(ours.finish(&mut session, &answered)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Superseded);
-    let records = block_on(place.list("", Page::default())).unwrap();
-    let log: Vec<_> = records.iter().filter(|(key, _)| key.contains("/log/")).collect();
-    assert_eq!(log.len(), 3, "what was recovered, twice, and the answer beside it");
+    assert_eq!(n_logged(&place, ""), 3, "what was recovered, twice, and the answer beside it");
     for text in ["asked", "joined", "answer"] {
-        let id = format!("id of {text}");
-        let has =
-            |record: &&&(String, Record)| String::from_utf8_lossy(&record.1.value).contains(&id);
-        assert_eq!(log.iter().filter(has).count(), 1, "{text} is in the log once");
+        assert_eq!(n_logged(&place, text), 1, "{text} is in the log once");
     }
 }
 
@@ -196,4 +199,23 @@ fn a_step_that_arrived_is_not_gone_on_from_once_its_input_was_taken_up_elsewhere
     let answer = turn("a", EntryKind::Turn, input, vec![message(Role::Assistant, "again")]);
     let error = block_on(ours.finish(&mut session, &answer)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Superseded);
+}
+
+#[test]
+fn a_step_that_arrived_behind_a_summary_is_not_said_again_when_its_turn_is_put_aside() {
+    let place = answered();
+    let store = Busy::new(&place, []);
+    let ours = sessions(Rc::clone(&store) as _);
+    let (mut session, input) = taken_back(&ours, "ours");
+    let (id, message) = ("y".to_owned(), message(Role::User, "in short"));
+    let summary = Summary { id, message, cut: None, replaced: Vec::new() };
+    let reshaping = Reshaping { summary: Some(summary), ..Reshaping::default() };
+    let said = vec![self::message(Role::Assistant, "again")];
+    let answer = turn("a", EntryKind::Turn, input.clone(), said.clone());
+    let step = turn("s", EntryKind::Step, input, said);
+    store.silent_from.set(1);
+    block_on(ours.finish(&mut session, &Turn { outcome: None, reshaping, ..step })).unwrap_err();
+    store.silent_from.set(usize::MAX);
+    block_on(ours.finish(&mut session, &answer)).unwrap_err();
+    assert_eq!(n_logged(&place, "again"), 1);
 }
