@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::support::*;
+use lockgate::engine::CallRequest;
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::event::Reason;
 use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
+use lockgate::model::scripted::{Line, ScriptedModel};
 use lockgate::port::{Batch, Capabilities, Committed, Host, Page, Record, Store};
 use lockgate::state::{Facts, Persistence};
 use lockgate::store::Sessions;
@@ -23,6 +25,8 @@ type Meanwhile = Option<Box<dyn FnOnce()>>;
 struct Busy {
     inner: Rc<MemoryStore>,
     before: RefCell<VecDeque<Meanwhile>>,
+    /// What they do just before we look an entry up.
+    before_looking: RefCell<Meanwhile>,
     /// From this commit on everything is done, and nobody hears of it.
     silent_from: Cell<usize>,
 }
@@ -30,7 +34,8 @@ struct Busy {
 impl Busy {
     fn new(place: &Rc<MemoryStore>, before: impl Into<VecDeque<Meanwhile>>) -> Rc<Busy> {
         let (inner, before) = (Rc::clone(place), RefCell::new(before.into()));
-        Rc::new(Busy { inner, before, silent_from: Cell::new(usize::MAX) })
+        let (before_looking, silent_from) = (RefCell::default(), Cell::new(usize::MAX));
+        Rc::new(Busy { inner, before, before_looking, silent_from })
     }
 
     fn heard<T>(&self, answer: Result<T>) -> Result<T> {
@@ -46,6 +51,10 @@ impl Store for Busy {
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        if keys.iter().any(|key| key.contains("/log/")) {
+            let meanwhile = self.before_looking.take();
+            meanwhile.into_iter().for_each(|others| others());
+        }
         Box::pin(async move { self.heard(self.inner.get(keys).await) })
     }
 
@@ -218,4 +227,22 @@ fn a_step_that_arrived_behind_a_summary_is_not_said_again_when_its_turn_is_put_a
     store.silent_from.set(usize::MAX);
     block_on(ours.finish(&mut session, &answer)).unwrap_err();
     assert_eq!(n_logged(&place, "again"), 1);
+}
+
+#[test]
+fn a_resend_whose_session_is_made_anew_while_it_is_read_answers_what_was_asked_there() {
+    let place = Rc::new(MemoryStore::new());
+    let store = Busy::new(&place, []);
+    let says = |text| ScriptedModel::new([Line::says("one"), Line::says(text)]) as Rc<_>;
+    let ours = agent_on(&(Rc::clone(&store) as _), says("two"));
+    ask(&ours, "s1", "first").unwrap();
+    let theirs = agent_on(&(place as _), says("three"));
+    let anew = move || {
+        block_on(theirs.delete_session(&slot("s1"))).unwrap();
+        ask(&theirs, "s1", "second").unwrap();
+    };
+    store.before_looking.replace(Some(Box::new(anew)));
+    let again = CallRequest { messages: Vec::new(), resends: true, ..request("s1", "") };
+    assert_eq!(block_on(ours.begin(again).unwrap().finish()).unwrap().text, "two");
+    assert_eq!(told(&ours, "s1"), ["user: second", "assistant: two"]);
 }
