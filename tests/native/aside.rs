@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::support::*;
-use lockgate::engine::CallRequest;
+use lockgate::engine::{Agent, CallRequest};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::event::Reason;
 use lockgate::future::Local;
@@ -25,8 +25,8 @@ type Meanwhile = Option<Box<dyn FnOnce()>>;
 struct Busy {
     inner: Rc<MemoryStore>,
     before: RefCell<VecDeque<Meanwhile>>,
-    /// What they do just before we look an entry up.
-    before_looking: RefCell<Meanwhile>,
+    /// What they do just before we look at the log.
+    before_looking: RefCell<VecDeque<Meanwhile>>,
     /// From this commit on everything is done, and nobody hears of it.
     silent_from: Cell<usize>,
 }
@@ -36,6 +36,13 @@ impl Busy {
         let (inner, before) = (Rc::clone(place), RefCell::new(before.into()));
         let (before_looking, silent_from) = (RefCell::default(), Cell::new(usize::MAX));
         Rc::new(Busy { inner, before, before_looking, silent_from })
+    }
+
+    fn is_looked_at(&self, key: &str) {
+        if key.contains("/log/") {
+            let meanwhile = self.before_looking.borrow_mut().pop_front().flatten();
+            meanwhile.into_iter().for_each(|others| others());
+        }
     }
 
     fn heard<T>(&self, answer: Result<T>) -> Result<T> {
@@ -51,14 +58,12 @@ impl Store for Busy {
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
-        if keys.iter().any(|key| key.contains("/log/")) {
-            let meanwhile = self.before_looking.take();
-            meanwhile.into_iter().for_each(|others| others());
-        }
+        keys.iter().for_each(|key| self.is_looked_at(key));
         Box::pin(async move { self.heard(self.inner.get(keys).await) })
     }
 
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        self.is_looked_at(prefix);
         self.inner.list(prefix, page)
     }
 
@@ -229,20 +234,44 @@ fn a_step_that_arrived_behind_a_summary_is_not_said_again_when_its_turn_is_put_a
     assert_eq!(n_logged(&place, "again"), 1);
 }
 
-#[test]
-fn a_resend_whose_session_is_made_anew_while_it_is_read_answers_what_was_asked_there() {
+/// Our agent with a session, and what makes another in its place, elsewhere.
+fn made_anew() -> (Agent, Rc<Busy>, Meanwhile) {
     let place = Rc::new(MemoryStore::new());
     let store = Busy::new(&place, []);
-    let says = |text| ScriptedModel::new([Line::says("one"), Line::says(text)]) as Rc<_>;
-    let ours = agent_on(&(Rc::clone(&store) as _), says("two"));
-    ask(&ours, "s1", "first").unwrap();
-    let theirs = agent_on(&(place as _), says("three"));
+    let model = || ScriptedModel::new(["one", "two", "three"].map(Line::says));
+    let ours = agent_on(&(Rc::clone(&store) as _), model());
+    ask(&ours, "s1", &"first ".repeat(1_000)).unwrap();
+    let theirs = agent_on(&(place as _), model());
     let anew = move || {
         block_on(theirs.delete_session(&slot("s1"))).unwrap();
         ask(&theirs, "s1", "second").unwrap();
     };
-    store.before_looking.replace(Some(Box::new(anew)));
+    (ours, store, Some(Box::new(anew)))
+}
+
+#[test]
+fn a_resend_whose_session_is_made_anew_while_it_is_read_answers_what_was_asked_there() {
+    let (ours, store, anew) = made_anew();
+    store.before_looking.borrow_mut().push_back(anew);
     let again = CallRequest { messages: Vec::new(), resends: true, ..request("s1", "") };
     assert_eq!(block_on(ours.begin(again).unwrap().finish()).unwrap().text, "two");
     assert_eq!(told(&ours, "s1"), ["user: second", "assistant: two"]);
+}
+
+#[test]
+fn whoever_reads_a_session_that_is_made_anew_reads_all_of_the_new_one() {
+    let (ours, store, anew) = made_anew();
+    store.before_looking.borrow_mut().push_back(anew);
+    assert_eq!(told(&ours, "s1"), ["user: second", "assistant: one"]);
+}
+
+#[test]
+fn a_summary_that_went_with_its_session_is_not_lost() {
+    let (ours, store, anew) = made_anew();
+    ask(&ours, "s1", "more").unwrap();
+    block_on(ours.compact(&slot("s1"))).unwrap();
+    // The summary and what follows it are read, and then what it stands for.
+    store.before_looking.borrow_mut().extend([None, None, anew]);
+    let error = block_on(ours.undo_compaction(&slot("s1"))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Superseded);
 }
