@@ -133,12 +133,21 @@ impl Inner {
         Err(Error::new(ErrorKind::Superseded, message).hint("fork to another session"))
     }
 
-    /// Takes a session back to before its last question: what is asked now, and what that meets.
+    /// Takes a session back to before its last question: what is asked now, and what that meets. `None`: the session has
+    /// moved on, or is gone, and what it needs of its log with it; load it again.
     pub(super) async fn take_back(
         &self,
         session: &mut Session,
         input: &Input,
-    ) -> Result<(Met, Input)> {
+    ) -> Result<Option<(Met, Input)>> {
+        let taken = self.taken_back(session, input).await;
+        if taken.is_err() && self.sessions.has_moved_on(session).await? {
+            return Ok(None);
+        }
+        taken.map(Some)
+    }
+
+    async fn taken_back(&self, session: &mut Session, input: &Input) -> Result<(Met, Input)> {
         nothing_open(session)?;
         let rolls_back = self.options.persistence;
         let asked = self.sessions.rewind(session, rolls_back).await?.unwrap_or_default();

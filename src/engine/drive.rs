@@ -146,16 +146,7 @@ impl Driver {
             if !self.agent.recover(&mut session).await? {
                 continue;
             }
-            // An acceptance that was refused may have arrived all the same, and been taken for one that was cut off.
-            if let Some(first) = tried
-                && !self.input.named
-                && self.agent.sessions.is_recovered(&session, &self.input.call_id, first).await?
-            {
-                let message = format!("{}: the input was taken up elsewhere", self.slot);
-                return Err(Error::new(ErrorKind::Superseded, message)
-                    .hint("the input is kept in the log; no model was asked")
-                    .into());
-            }
+            self.not_taken_up(&session, tried).await?;
             let before = match self.made_before(&session).await? {
                 Before::Ended(ended) => {
                     self.agent.cache.borrow_mut().put(session);
@@ -168,7 +159,9 @@ impl Driver {
                 return self.ended_before_acceptance();
             }
             let (met, input) = if self.input.resends {
-                self.agent.take_back(&mut session, &self.input).await?
+                let taken = self.agent.take_back(&mut session, &self.input).await?;
+                let Some(taken) = taken else { continue };
+                taken
             } else {
                 let met =
                     meet(&self.agent, &session, &self.input, matches!(before, Before::Retryable))?;

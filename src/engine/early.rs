@@ -5,8 +5,12 @@ use std::rc::Rc;
 use crate::engine::cancel::Cause;
 use crate::engine::drive::Driver;
 use crate::engine::outcome::{Failed, aborted, gone, robbed, shutting_down, timed_out};
+use crate::error::Error;
+use crate::error::ErrorKind;
+use crate::error::Result;
 use crate::event::{Reason, Reply};
 use crate::message::Usage;
+use crate::store::session::Session;
 
 impl Driver {
     /// Does not wish to join any more.
@@ -31,6 +35,20 @@ impl Driver {
         };
         holder.ask(Cause::Stopped(says));
         steered.ended().await.map(|reply| (*reply).clone())
+    }
+
+    /// An acceptance that was refused may have arrived all the same, from this number on, and been taken for one that was
+    /// cut off.
+    pub(super) async fn not_taken_up(&self, session: &Session, tried: Option<u64>) -> Result<()> {
+        if let Some(first) = tried
+            && !self.input.named
+            && self.agent.sessions.is_recovered(session, &self.input.call_id, first).await?
+        {
+            let message = format!("{}: the input was taken up elsewhere", self.slot);
+            return Err(Error::new(ErrorKind::Superseded, message)
+                .hint("the input is kept in the log; no model was asked"));
+        }
+        Ok(())
     }
 
     /// Stopped, aborted or deleted while it waited: nothing is stored.

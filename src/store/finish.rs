@@ -95,20 +95,7 @@ impl Sessions {
             if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await?
                 && !mutants::is("second-append")
             {
-                let version = session.version();
-                let is_last = theirs.leaf.as_ref() == Some(&own);
-                // A step of a resend is no leaf of the head.
-                let is_step = session.left.is_some() && turn.outcome.is_none();
-                let overtaken = !is_last && !is_step;
-                if overtaken {
-                    // The head in hand is not the one that was read: whoever writes next is to meet it.
-                    session.revision = known;
-                } else {
-                    session.accepted = session.revision.clone().filter(|_| turn.outcome.is_none());
-                    session.closed(theirs, path, &turn);
-                    session.stored(&turn);
-                }
-                return Ok(Saved { version, bytes: 0, overtaken });
+                return self.arrived(session, &turn, (own, theirs), known).await;
             }
             match self.stand(session, &base, &theirs, &turn).await? {
                 Stand::OnTop(facts) => {
@@ -132,6 +119,37 @@ impl Sessions {
             }
         }
         Err(superseded(&session.slot, "the session changes faster than this turn can be saved"))
+    }
+
+    /// A save that seemed to fail is in the log, under this name; `known` is the revision that we had read before.
+    async fn arrived(
+        &self,
+        session: &mut Session,
+        turn: &Turn,
+        (own, theirs): (EntryRef, Head),
+        known: Option<String>,
+    ) -> Result<Saved> {
+        let version = session.version();
+        let record = self.records.get(session.keys.entry(&own)).await?;
+        let accepted = record.map(|record| record.revision).filter(|_| turn.outcome.is_none());
+        // A step of a resend is no leaf of the head, and nobody who recovers its input moves that.
+        let is_step = session.left.is_some() && turn.outcome.is_none();
+        let is_last = match is_step {
+            true => self.is_waiting(session, turn, accepted.as_ref()).await?,
+            false => theirs.leaf.as_ref() == Some(&own),
+        };
+        if is_last {
+            let path = session.head.as_ref().filter(|_| is_step);
+            let path =
+                path.map(|path| self.records.change(|it| session.arrived(path, turn, &own, it)));
+            session.accepted = accepted;
+            session.closed(theirs, path, turn);
+            session.stored(turn);
+        } else {
+            // The head in hand is not the one that was read: whoever writes next is to meet it.
+            session.revision = known;
+        }
+        Ok(Saved { version, bytes: 0, overtaken: !is_last })
     }
 
     /// The head that somebody else has written, if it still is the session we know.
@@ -184,7 +202,8 @@ impl Sessions {
         let moved = theirs.leaf != base.leaf;
         let resends = session.left.is_some();
         // Whoever recovers a resend leaves the leaf where it is.
-        if (moved || resends) && !self.is_still_ours(session, turn).await? {
+        let accepted = session.accepted.as_ref();
+        if (moved || resends) && !self.is_waiting(session, turn, accepted).await? {
             let why = "the input was taken up elsewhere, as that of a call that was cut off";
             return Ok(Stand::Aside(why));
         }
@@ -222,10 +241,15 @@ impl Sessions {
         Ok(entries.into_keys().find(|name| name.id == id))
     }
 
-    /// Whether the accepted input waits as we wrote it.
-    async fn is_still_ours(&self, session: &Session, turn: &Turn) -> Result<bool> {
-        let ours = self.records.get(session.keys.input(&turn.input.call_id)).await?;
-        let is_ours = ours.is_some_and(|it| Some(&it.revision) == session.accepted.as_ref());
+    /// Whether the accepted input waits as we wrote it, with this revision.
+    async fn is_waiting(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        revision: Option<&String>,
+    ) -> Result<bool> {
+        let found = self.records.get(session.keys.input(&turn.input.call_id)).await?;
+        let is_ours = found.is_some_and(|it| Some(&it.revision) == revision);
         Ok(is_ours || mutants::is("doubled-input"))
     }
 
@@ -307,8 +331,9 @@ fn leave_out(turn: &mut Turn, path: &mut Head, (name, entry): (EntryRef, Entry),
     let mut inputs = turn.joined.iter_mut().chain([&mut turn.input]);
     let Some(input) = inputs.find(|it| it.call_id == entry.call_id) else { return };
     input.named &= entry.kind != EntryKind::Recovered;
-    // What had joined a resend is recovered on the path that the resend leaves: here it stays said.
-    if resends && entry.parent != path.leaf {
+    // What had joined a resend is recovered on the path that the resend leaves: here it stays said. A step is of this path
+    // in any case; a summary may lie between.
+    if resends && entry.kind != EntryKind::Step && entry.parent != path.leaf {
         return;
     }
     turn.messages.retain(|it| !entry.messages.iter().any(|other| says_the_same(it, other)));

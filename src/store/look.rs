@@ -10,8 +10,9 @@ use crate::store::Sessions;
 use crate::store::entry::{EntryKind, EntryRef, Later};
 use crate::store::head::{Head, HeadRecord};
 use crate::store::info::SessionInfo;
-use crate::store::key;
+use crate::store::key::{self, SlotKeys};
 use crate::store::records::read;
+use crate::store::sessions::ATTEMPTS;
 use crate::store::view::Entries;
 
 impl Sessions {
@@ -76,15 +77,35 @@ impl Sessions {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Rc<Message>>> {
-        let session = self.read_only(slot).await?;
-        let Some(leaf) = self.leaf(&session, branch).await? else { return Ok(Vec::new()) };
+        let mut messages = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let session = self.read_only(slot).await?;
+            let Some(leaf) = self.leaf(&session, branch).await? else { return Ok(Vec::new()) };
+            let whole;
+            (messages, whole) = self.look_back(&session.keys, &leaf, before, limit).await?;
+            // An entry that is missing may have been taken away with its session: then another may be there.
+            if whole || !self.has_moved_on(&session).await? {
+                break;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// The newest messages on the path to `leaf`, and whether they are all that was asked for.
+    async fn look_back(
+        &self,
+        keys: &SlotKeys,
+        leaf: &EntryRef,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<(Vec<Rc<Message>>, bool)> {
         let mut window = limit as u64 + 1;
         loop {
             let first = leaf.seq.saturating_sub(window);
-            let entries = self.records.entries(&session.keys, first, leaf.seq).await?;
-            let (messages, whole) = newest(&entries, &leaf, before, limit);
+            let entries = self.records.entries(keys, first, leaf.seq).await?;
+            let (messages, whole) = newest(&entries, leaf, before, limit);
             if whole || first == 0 {
-                return Ok(messages);
+                return Ok((messages, whole));
             }
             window = window.saturating_mul(4);
         }

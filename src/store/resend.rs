@@ -45,6 +45,13 @@ impl Session {
         (change, None)
     }
 
+    /// The path behind a step that arrived under this name, whatever number later tries gave it.
+    pub(super) fn arrived(&self, path: &Head, turn: &Turn, own: &EntryRef, mint: Mint<'_>) -> Head {
+        let n_before = u64::from(turn.reshaping.summary.is_some());
+        let at = Head { next: own.seq.saturating_sub(n_before), ..path.clone() };
+        self.branching(&at, &at, turn, mint).1
+    }
+
     /// A turn, or a step of one, is stored. Whether what is in hand is what is stored now.
     pub(super) fn closed(&mut self, head: Head, path: Option<Head>, turn: &Turn) -> bool {
         match self.left.take() {
@@ -138,11 +145,15 @@ impl Sessions {
     ) -> Result<bool> {
         let Some(head) = session.head.clone() else { return Ok(false) };
         let since = self.since_anchor(session).await?.unwrap_or_default();
-        let mut path = rewound(&head, &since, Persistence::ALL).unwrap_or_else(|| head.clone());
+        let before = rewound(&head, &since, Persistence::ALL).unwrap_or_else(|| head.clone());
+        let mut path = before.clone();
         let first = path.leaf.as_ref().map_or(0, |leaf| leaf.seq);
-        for (name, step) in in_order(self.records.entries(&session.keys, first, head.next).await?) {
-            if step.kind == EntryKind::Step && step.call_id == turn.input.call_id {
-                path.append(name, step.messages.len());
+        let log = in_order(self.records.entries(&session.keys, first, head.next).await?);
+        for (name, entry) in log.into_iter().filter(|it| it.1.call_id == turn.input.call_id) {
+            match entry.outcome {
+                // Up to here it is an earlier try of the same name.
+                Some(_) => path = before.clone(),
+                None => path.append(name, entry.messages.len()),
             }
         }
         let mut turn = turn.clone();

@@ -132,14 +132,13 @@ impl Sessions {
         let entry =
             record.map(|record| read(&record, Entry::from_json, "a summary")).transpose()?;
         let Some(entry) = entry.filter(|entry| !entry.replaced.is_empty()) else {
-            return Err(lost(&session.slot));
+            // It may have been taken away with its session.
+            let is_lost = !self.has_moved_on(session).await?;
+            return Err(if is_lost { lost(&session.slot) } else { moved_on(&session.slot) });
         };
         let change = self.records.change(|mint| session.restoring_view(head, &entry, mint));
         match self.records.commit(&change.batch).await? {
-            Landing::Conflict => {
-                let why = "it has moved on meanwhile; nothing was changed";
-                Err(superseded(&session.slot, why).hint("try again"))
-            }
+            Landing::Conflict => Err(moved_on(&session.slot)),
             _ => Ok(()),
         }
     }
@@ -180,6 +179,10 @@ fn found(entries: &Entries, leaf: &EntryRef, id: &str) -> Option<(Place, Rc<Mess
         name = entry.parent.as_ref();
     }
     None
+}
+
+fn moved_on(slot: &Slot) -> Error {
+    superseded(slot, "it has moved on meanwhile; nothing was changed").hint("try again")
 }
 
 fn lost(slot: &Slot) -> Error {

@@ -121,6 +121,12 @@ impl Sessions {
             .hint("repairSession makes it anew from the log; nothing was changed"))
     }
 
+    /// Whether somebody has written the head, or taken it away, since it was read.
+    pub async fn has_moved_on(&self, session: &Session) -> Result<bool> {
+        let record = self.records.get(session.keys.head()).await?;
+        Ok(record.map(|record| record.revision) != session.revision)
+    }
+
     /// The accepted inputs that no commit has taken out, in the order they were accepted: their calls were cut off, or
     /// still run.
     pub async fn inputs(&self, slot: &Slot) -> Result<Vec<Input>> {

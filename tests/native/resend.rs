@@ -521,6 +521,28 @@ fn a_resend_whose_process_dies_appends_nothing_to_the_path() {
     }
 }
 
+#[test]
+fn a_resend_that_dies_when_it_is_tried_again_is_kept_apart_from_its_first_try() {
+    let calls = Line::calls("missing", &json!({}));
+    let fails = Line::Breaks(words("so "), ErrorKind::ModelTruncated);
+    let hangs = Line::Hangs(words("so far "));
+    let model = ScriptedModel::new([Line::says("one"), calls, fails, hangs]);
+    let options = Options { durability: Durability::Step, ..Options::new("helper") };
+    let agent = set_up(&memory(), &model, options).build().unwrap();
+    ask(&agent, "s1", "first").unwrap();
+    let named = || CallRequest { call_id: Some("mine".into()), ..resending(Some("first?")) };
+    assert!(block_on(agent.begin(named()).unwrap().finish()).is_err());
+    let mut call = agent.begin(named()).unwrap();
+    while !matches!(block_on(call.next()).unwrap().event, Event::TextDelta { .. }) {}
+    drop(call);
+    block_on(agent.rename_session(&slot("s1"), "x".into())).unwrap();
+    for branch in branches(&agent) {
+        let said = block_on(agent.history_of(&slot("s1"), Some(&branch.id), None, 10)).unwrap();
+        let n_asked = said.iter().filter(|it| it.text().starts_with("first")).count();
+        assert_eq!(n_asked, 1, "{said:?}");
+    }
+}
+
 /// Two nodes without a lock: one answers again while the other does something.
 fn meanwhile(act: impl FnOnce(&Agent)) -> (Ended, Agent) {
     let store = memory();

@@ -158,18 +158,15 @@ impl Checker<'_> {
         let attempts = self.history.attempts.borrow();
         for (number, text, calls) in self.questions() {
             let places = self.entries_with(&text);
-            // A resend that failed takes, when it is tried again, the place of what is the last question then: also on the
-            // branch that its failure has left, if somebody has gone on from there.
-            let failed =
-                |call: &usize| attempts[*call].ended.as_ref().is_some_and(|it| it.1.is_err());
-            let resends = self.history.questions.borrow()[number].resends.is_some();
-            let is_tried_again = resends && calls.iter().any(failed);
             let is_doubled = |(n, place): (usize, &&String)| {
-                let others = &places[..n];
+                let mut others = places[..n].iter();
                 let moved = self.moved(u64::MAX);
-                others.iter().any(|other| !moved || self.are_of_one_path(other, place))
+                others.any(|other| {
+                    let is_again = !moved || self.are_of_one_path(other, place);
+                    is_again && !self.is_tried_again(number, other, place)
+                })
             };
-            if !is_tried_again && places.iter().enumerate().any(is_doubled) {
+            if places.iter().enumerate().any(is_doubled) {
                 self.problem(&format!("question {number} is in the log twice: {places:?}"));
             }
             // A yes has no words: what came of it is the result of its tool.
@@ -183,6 +180,48 @@ impl Checker<'_> {
                 self.problem(&format!("question {number} was accepted and is lost"));
             }
         }
+    }
+
+    /// Whether a question stands in two places of one path because it is a resend that failed in the first, was tried
+    /// again under its name when somebody had gone on from that branch, and took the place of what they had asked there.
+    fn is_tried_again(&self, question: usize, first: &str, second: &str) -> bool {
+        let question = &self.history.questions.borrow()[question];
+        let (Some(call), Some(_)) = (&question.name, question.resends) else { return false };
+        let is_failure = |entry: &Entry| entry.outcome.as_ref().is_some_and(|it| it.code.is_some());
+        let has_failed = self.session.entries.iter().any(|(name, entry)| {
+            let is_end = entry.call_id == *call && is_failure(entry);
+            is_end && self.turn_of(name).iter().any(|it| it == first)
+        });
+        let is_asked = |it: &Message| it.role == Role::User && it.name.as_deref() != Some("system");
+        let gives_way = |(name, entry): (&String, &Entry)| {
+            let is_question =
+                entry.call_id != *call && entry.messages.iter().any(|it| is_asked(it));
+            is_question && self.spoken_before(name) == self.spoken_before(second)
+        };
+        has_failed && self.session.entries.iter().any(gives_way)
+    }
+
+    /// The entry before another on its path that is no summary.
+    fn spoken_before(&self, name: &str) -> Option<String> {
+        let entries = &self.session.entries;
+        let parent = entries[name].parent.as_ref().map(EntryRef::to_string)?;
+        match entries[&parent].kind == EntryKind::Summary {
+            true => self.spoken_before(&parent),
+            false => Some(parent),
+        }
+    }
+
+    /// An entry, and the steps of its call before it.
+    fn turn_of(&self, name: &str) -> Vec<String> {
+        let mut turn = vec![name.to_owned()];
+        while let Some(before) = self.spoken_before(turn.last().unwrap()) {
+            let (entry, last) = (&self.session.entries[&before], &self.session.entries[name]);
+            if entry.kind != EntryKind::Step || entry.call_id != last.call_id {
+                break;
+            }
+            turn.push(before);
+        }
+        turn
     }
 
     /// Acknowledged turns are in the log: once, whole, and on the path.
@@ -390,6 +429,11 @@ impl Checker<'_> {
             }
             let Some((_, reply)) = call.reply() else { continue };
             let said = ids(&reply.messages);
+            // What went with a deleted session is not looked for in the next one, which may have its question again: that of
+            // another call, which had come to the first session and was cut off there.
+            if self.place(&said).is_none() && self.deleted(call.begun, u64::MAX) {
+                continue;
+            }
             let before: Vec<_> = shown.iter().filter(|id| !said.contains(id)).cloned().collect();
             let path = ids(&self.messages_of_path());
             let Some(end) = path.iter().position(|id| *id == said[0]) else { continue };
