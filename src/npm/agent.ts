@@ -294,7 +294,7 @@ class AgentHandle implements Agent {
     const done = this.#audience.begin();
     const onEnd = (): void => {
       this.#calls.delete(tag);
-      this.#later(this.#audience.changed(whole).finally(done));
+      this.#later(this.#audience.changed(whole, done));
       this.#later(this.#afterwards());
     };
     const onEvents = (call: CallHandle): void => this.#audience.show(call);
@@ -345,15 +345,17 @@ class AgentHandle implements Agent {
   }
 
   /** Work that a caller need not wait for; `drain` does. */
-  #later(work: Promise<void>): void {
+  #later(work: Promise<void> | undefined): void {
+    if (work === undefined) return;
     const kept = work.catch(() => {}).finally(() => this.#after.delete(kept));
     this.#after.add(kept);
   }
 
   /** Does what the core has left for later, if there is anything. */
-  async #afterwards(): Promise<void> {
-    const { instance, core } = this.#core();
-    if (instance.enter(() => core.hasWork())) await instance.run(() => core.afterwards());
+  #afterwards(): Promise<void> | undefined {
+    const made = this.#closed ? undefined : this.#made;
+    const hasWork = made?.instance.alive === true && made.instance.enter(() => made.core.hasWork());
+    return hasWork ? made.instance.run(() => made.core.afterwards()).then(() => {}) : undefined;
   }
 
   #interruptHere(slot: FullSlot, says: readonly unknown[]): boolean {
