@@ -1,5 +1,7 @@
 //! Times as text.
 
+use crate::json;
+
 /// Milliseconds since 1970 as RFC 3339 in UTC.
 ///
 /// Days become a date by the usual count from a year that begins in March, so that leap days come last.
@@ -17,5 +19,12 @@ pub fn rfc3339(ms: f64) -> String {
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60);
     let (second, milli) = (rest / 1_000 % 60, rest % 1_000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    let mut text = String::with_capacity(24);
+    let parts = [(year, 4, '-'), (month, 2, '-'), (day, 2, 'T')];
+    let parts = parts.into_iter().chain([(hour, 2, ':'), (minute, 2, ':'), (second, 2, '.')]);
+    for (number, width, end) in parts.chain([(milli, 3, 'Z')]) {
+        json::pad(&mut text, number, width);
+        text.push(end);
+    }
+    text
 }

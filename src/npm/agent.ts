@@ -298,7 +298,7 @@ class AgentHandle implements Agent {
     const done = this.#audience.begin();
     const onEnd = (): void => {
       this.#calls.delete(tag);
-      this.#later(this.#audience.changed(whole).finally(done));
+      this.#later(this.#audience.changed(whole, done));
       this.#later(this.#afterwards());
     };
     const onEvents = (call: CallHandle): void => this.#audience.show(call);
@@ -349,19 +349,19 @@ class AgentHandle implements Agent {
   }
 
   /** Work that a caller need not wait for; `drain` does. */
-  #later(work: Promise<void>): void {
+  #later(work: Promise<void> | undefined): void {
+    if (work === undefined) return;
     const kept = work.catch(() => {}).finally(() => this.#after.delete(kept));
     this.#after.add(kept);
   }
 
   /** Does what the core has left for later, if there is anything. */
-  async #afterwards(): Promise<void> {
-    const made = this.#core();
-    if (!made.instance.enter(() => made.core.hasWork())) return;
+  #afterwards(): Promise<void> | undefined {
+    const made = this.#closed ? undefined : this.#made;
+    const hasWork = made?.instance.alive === true && made.instance.enter(() => made.core.hasWork());
+    if (!hasWork) return undefined;
     // It is in no hurry: where a part of the wasm is still on its way, this waits for it.
-    await this.#engine.whole();
-    const { instance, core } = this.#core();
-    await instance.run(() => core.afterwards());
+    return this.#engine.whole().then(() => made.instance.run(() => made.core.afterwards())).then(() => {});
   }
 
   #interruptHere(slot: FullSlot, says: readonly unknown[]): boolean {

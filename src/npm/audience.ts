@@ -76,6 +76,7 @@ export class Audience {
   /** Shows what a call has shown since. */
   show(call: CallHandle): void {
     const slot = full(call.slot);
+    if (!this.watches(slot)) return;
     const shown = this.#shown.get(call) ?? { here: 0, elsewhere: 0 };
     this.#shown.set(call, shown);
     if (this.#watchers.concern(slot)) {
@@ -89,10 +90,12 @@ export class Audience {
     }
   }
 
-  /** A session has changed here. */
-  async changed(slot: FullSlot): Promise<void> {
+  /** A session has changed here; there is a promise only if somebody here is told. `done` is called then, or at once. */
+  changed(slot: FullSlot, done = (): void => {}): Promise<void> | undefined {
     this.#tabs?.changed(slot);
-    await this.#tellChanged(slot);
+    if (this.#watchers.concern(slot)) return this.#tellChanged(slot).finally(done);
+    done();
+    return undefined;
   }
 
   /** All that a user had is gone. */

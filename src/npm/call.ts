@@ -56,7 +56,7 @@ export class CallHandle implements Call {
   #detached = false;
   #taken = false;
   #controller: AbortController | undefined;
-  readonly #warned = new Set<string>();
+  #warned: Set<string> | undefined;
   #unlisten = (): void => {};
 
   constructor(setup: CallSetup) {
@@ -80,7 +80,7 @@ export class CallHandle implements Call {
   begin(instance: Instance, start: () => CoreCall): void {
     try {
       if (this.#setup.signal?.aborted) throw this.#aborted();
-      const core = instance.own(instance.enter(start));
+      const core = instance.hold(instance.enter(start));
       this.#core = core;
       this.#instance = instance;
       this.#id = core.id;
@@ -101,11 +101,11 @@ export class CallHandle implements Call {
   }
 
   /** What a tool or a hook of this call is given; a hook is told to stop when the call is over. */
-  contextOf(mirrors: Mirrors, toolCallId: string, signal = this.#ending().signal, suspend: (reason?: string) => never = notSuspended): ToolContext {
+  contextOf(mirrors: Mirrors, toolCallId: string, signal = (): AbortSignal => this.#ending().signal, suspend: (reason?: string) => never = notSuspended): ToolContext {
     const { slot, id: callId, attributes } = this;
     const emit = (partial: string): void => this.emit(toolCallId, String(partial));
     const state = (): AgentState => stateOf((ask) => this.#reading(ask), mirrors);
-    const context = { ...slot, callId, attributes, toolCallId, emit, suspend, signal, get state() { return state(); } };
+    const context = { ...slot, callId, attributes, toolCallId, emit, suspend, get signal() { return signal(); }, get state() { return state(); } };
     return Object.freeze(context);
   }
 
@@ -134,6 +134,7 @@ export class CallHandle implements Call {
 
   /** Shows a warning, once; false if the call is over already. */
   warn(code: string, message: string): boolean {
+    this.#warned ??= new Set();
     if (this.#warned.has(message)) return true;
     this.#warned.add(message);
     this.#whileOpen((core, instance) => {
@@ -196,7 +197,7 @@ export class CallHandle implements Call {
   #poll(core: CoreCall): boolean {
     const batch = core.poll(this.#watched);
     if (batch === undefined) return false;
-    const at = new Date().toISOString();
+    const at = this.#watched ? new Date().toISOString() : "";
     for (const bare of JSON.parse(batch) as Bare[]) this.#take(bare, at);
     if (this.#over) this.#letGo(core);
     this.#show();

@@ -15,8 +15,14 @@ export interface Serves {
   wake(task: number): void;
   thawed(): Promise<void> | undefined;
   report(place: string): void;
-  setTimer(then: () => void, ms: number): unknown;
-  clearTimer(timer: unknown): void;
+  wait(promise: Promise<unknown>): Waits;
+  sleep(ms: number): Waits & { cancel(): void };
+}
+
+/** Something that is waited for in place of Rust. */
+export interface Waits {
+  poll(task: number): number;
+  readonly value?: unknown;
 }
 
 export interface Core {

@@ -3,9 +3,9 @@
 import type { CallHandle } from "./call.js";
 import type { Answer } from "./http.js";
 import { deepFrozen } from "./frozen.js";
-import { insideOf, within } from "./inside.js";
+import { Stop, insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
-import type { ModelKind, ToolKind } from "./kinds.js";
+import type { AtHand, ModelKind, ToolKind } from "./kinds.js";
 import { lockPort, storeLock } from "./lock-port.js";
 import type { Lock } from "./locks.js";
 import { hookPort } from "./middleware.js";
@@ -66,9 +66,9 @@ export function portsOf(
     compactionModel: summarises(parts) && modelPort(instance, calls, mirrors, (tag) => calls.get(tag)?.compactionModel ?? parts.compactionModel ?? calls.get(tag)?.model ?? parts.model),
     memoryModel: parts.memoryModel && modelPort(instance, calls, mirrors, () => parts.memoryModel!),
     tokenCounter: parts.tokenCounter,
-    store: storePort(instance, parts.store),
+    store: storePort(parts.store),
     tools: parts.tools.map((tool) => toolPort(instance, calls, mirrors, tool)),
-    hooks: parts.middleware.map((each) => hookPort(instance, calls, mirrors, each)),
+    hooks: parts.middleware.map((each) => hookPort(calls, mirrors, each)),
     lock: lockPort(instance, parts.lock),
     storeLock: storeLock(instance, storeKind(parts.store)?.own),
     node: parts.node,
@@ -103,10 +103,7 @@ function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, modelOf: 
           forget();
           deltas.cancel();
         },
-        next() {
-          const batch = deltas.next();
-          return typeof batch === "string" ? batch : instance.promise(() => batch);
-        },
+        next: () => deltas.next(),
       };
     },
   };
@@ -116,12 +113,12 @@ function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, modelOf: 
 function answerPort(instance: Instance, answer: Answer): unknown {
   const forget = instance.onCrash(() => answer.cancel());
   return {
-    begun: () => instance.promise(() => answer.begun()),
+    begun: () => answer.begun(),
     get status() {
       return answer.status;
     },
     header: (name: string) => answer.header(name),
-    next: () => instance.promise(() => answer.next()),
+    next: () => answer.next(),
     cancel() {
       forget();
       answer.cancel();
@@ -134,15 +131,39 @@ function repaired(instance: Instance, messages: readonly Msg[]): readonly Msg[] 
   return JSON.parse(instance.enter(() => instance.core.repairTranscript(text, "openai"))) as Msg[];
 }
 
-function storePort(instance: Instance, store: Store): unknown {
-  const atHand = storeKind(store)?.atHand;
-  if (atHand !== undefined) return atHand;
+function storePort(store: Store): unknown {
   // Functions are read once: what a user changes on the object later does not change the agent.
+  const { get, list, commit } = storeKind(store)?.atHand ?? inPromises(store);
+  return {
+    get: (keys: string) => get(keys === "" ? [] : keys.split("\n")),
+    list: (prefix: string, after: string | undefined, limit: number | undefined, keysOnly: boolean) =>
+      list(prefix, { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }), ...(keysOnly ? { keysOnly } : {}) }),
+    commit: (batch: string, values: Uint8Array) => commit(batchOf(batch, values)),
+  };
+}
+
+/** The methods of a store that somebody else wrote: whatever they answer or throw, it is a promise. */
+function inPromises(store: Store): AtHand {
   const { get, list, commit } = store;
   return {
-    get: (keys: string[]) => instance.promise(async () => get.call(store, keys)),
-    list: (prefix: string, page: object) => instance.promise(async () => list.call(store, prefix, page)),
-    commit: (batch: Batch) => instance.promise(async () => commit.call(store, batch)),
+    get: async (keys) => get.call(store, keys),
+    list: async (prefix, page) => list.call(store, prefix, page),
+    commit: async (batch) => commit.call(store, batch),
+  };
+}
+
+/** A batch as Rust hands it over: its values are in the wasm's memory, one after the other, and are copied out of it here. */
+function batchOf(text: string, values: Uint8Array): Batch {
+  const [expect, revision, lengths, remove, removePrefix] = JSON.parse(text) as [
+    readonly [string, string | null] | null, string, readonly (readonly [string, number])[], readonly string[], readonly string[],
+  ];
+  let end = 0;
+  return {
+    ...(expect === null ? {} : { expect: { key: expect[0], revision: expect[1] } }),
+    revision,
+    put: lengths.map(([key, length]) => ({ key, value: values.slice(end, (end += length)) })),
+    remove,
+    ...(removePrefix.length === 0 ? {} : { removePrefix }),
   };
 }
 
@@ -156,8 +177,9 @@ function written(answer: unknown, call: CallHandle | undefined, name: string): s
 function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: ToolKind): unknown {
   /** Begins something that a user wrote about one call of the tool. */
   const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext) => Promise<string>): unknown => {
-    const controller = new AbortController();
-    const stop = (): void => queueMicrotask(() => controller.abort(new DOMException("the call was stopped", "AbortError")));
+    const inside = insideOf(calls, calls.get(tag)?.slot ?? { sessionId: "" });
+    const stopping = new Stop(inside);
+    const stop = (): void => queueMicrotask(() => stopping.ask());
     const forget = instance.onCrash(stop);
     const run = async (): Promise<string> => {
       // Not while Rust is on the stack: what a user wrote may call into it.
@@ -168,11 +190,10 @@ function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: Tool
         suspended = String(reason);
         throw new DOMException("the call is suspended until its result is handed in", "AbortError");
       };
-      const context = call?.contextOf(mirrors, toolCallId, controller.signal, suspend) ?? ({} as ToolContext);
+      const context = call?.contextOf(mirrors, toolCallId, () => stopping.signal, suspend) ?? ({} as ToolContext);
       const checked = await validated(tool.schema, input);
-      const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
       try {
-        const answer = await within(inside, controller.signal, () => work(checked, context));
+        const answer = await within(inside, () => work(checked, context));
         if (suspended === undefined) return answer;
       } catch (error) {
         if (suspended === undefined) throw error;
@@ -180,7 +201,7 @@ function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: Tool
       return wellFormed(JSON.stringify({ suspended }));
     };
     return {
-      output: instance.promise(() => run().finally(forget)),
+      output: run().finally(forget),
       cancel: stop,
     };
   };

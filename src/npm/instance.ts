@@ -5,6 +5,7 @@ import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import { emptied, guarded } from "./guard.js";
 import type { Exports } from "./guard.js";
 import { life } from "./life.js";
+import { Timer, Wait } from "./wait.js";
 import type { Wasm } from "./wasm.js";
 
 /** Something in wasm that is polled until it is over. */
@@ -17,8 +18,11 @@ export interface Pollable {
 
 interface Open {
   readonly pollable: Pollable;
-  readonly watchdog: ReturnType<typeof setInterval>;
+  /** Its own, where one cannot watch all. */
+  readonly watchdog: Watchdog | undefined;
 }
+
+type Watchdog = ReturnType<typeof setInterval>;
 
 /** How often everything open is looked at, woken or not. */
 const LOOK_AGAIN_MS = 30_000;
@@ -39,6 +43,8 @@ export class Instance {
   readonly #sleepers = new Map<number, () => void>();
   readonly #objects = new Owned();
   readonly #cleanups = new Set<() => void>();
+  readonly #timers = new Set<Timer>();
+  #watchdog: Watchdog | undefined;
   #place = "";
   #cause: unknown;
 
@@ -48,29 +54,25 @@ export class Instance {
     this.core = instantiate((exports) => guarded(exports, guard), () => this.#complete(wasm));
     this.#exports = this.core.initSync({ module: wasm.module });
     life.follow();
-    const timers = new Map<unknown, () => void>();
+    const wake = (task: number): void => this.wake(task);
     this.core.install({
-      wake: (task) => this.wake(task),
+      wake,
       report: (place) => {
         this.#place = place;
       },
       thawed: () => life.thawed(),
-      setTimer: (then, ms) => {
-        const timer = setTimeout(then, ms);
-        timers.set(timer, this.onCrash(() => clearTimeout(timer)));
+      wait: (promise) => new Wait(promise, wake),
+      sleep: (ms) => {
+        const timer = new Timer(ms, wake, this.#timers);
+        // A callback may have swallowed the trap: then what is left of the instance goes on for a while.
+        if (!this.alive) timer.cancel();
         return timer;
-      },
-      clearTimer: (timer) => {
-        clearTimeout(timer as ReturnType<typeof setTimeout>);
-        timers.get(timer)?.();
-        timers.delete(timer);
       },
     });
   }
 
   /** Does something if this instance crashes, or has crashed; the answer takes that back. */
   onCrash(cleanup: () => void): () => void {
-    // A callback may have swallowed the trap: then what is left of the instance goes on for a while.
     if (!this.alive) cleanup();
     this.#cleanups.add(cleanup);
     return () => void this.#cleanups.delete(cleanup);
@@ -83,7 +85,7 @@ export class Instance {
 
   /** Ends this instance, if nothing is open in it and it holds nothing that no store has; the next use begins a fresh one. */
   retire(): boolean {
-    if (!this.alive || this.#open.size > 0 || this.#cleanups.size > 0) return false;
+    if (!this.alive || this.#open.size > 0 || this.#cleanups.size > 0 || this.#timers.size > 0) return false;
     if (this.#objects.areNeeded()) return false;
     this.#objects.free();
     this.alive = false;
@@ -108,6 +110,12 @@ export class Instance {
     return object;
   }
 
+  /** The same for one that is freed when it is over. */
+  hold<T extends CoreObject>(object: T): T {
+    this.#objects.hold(object);
+    return object;
+  }
+
   /** Frees an object in wasm memory. */
   free(object: CoreObject): void {
     if (this.#objects.delete(object) && this.alive) this.enter(() => object.free());
@@ -115,18 +123,30 @@ export class Instance {
 
   /** Polls something to its end: soon, and whenever it wakes. */
   drive(number: number, pollable: Pollable): void {
-    // A task whose waker was lost would wait for ever: now and then everything that is open is looked at again.
-    const watchdog = setInterval(() => this.wake(number), LOOK_AGAIN_MS);
-    (watchdog as { unref?(): void }).unref?.();
     this.nTasks += 1;
-    this.#open.set(number, { pollable, watchdog });
+    this.#open.set(number, { pollable, watchdog: this.#watch(number) });
     void this.#follow(number, pollable);
+  }
+
+  /**
+   * A task whose waker was lost would wait for ever: now and then everything that is open is looked at again. In Node one
+   * timer does that for all of them; in an edge worker a timer belongs to its request, and each task has its own.
+   */
+  #watch(number: number): Watchdog | undefined {
+    if (this.#watchdog !== undefined) return undefined;
+    const watchdog = setInterval(() => {
+      for (const task of this.#watchdog === undefined ? [number] : [...this.#open.keys()]) this.wake(task);
+    }, LOOK_AGAIN_MS);
+    if (typeof watchdog !== "object") return watchdog;
+    watchdog.unref();
+    this.#watchdog = watchdog;
+    return undefined;
   }
 
   /** The answer of a task. */
   run(begin: () => CoreTask): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const task = this.own(this.enter(begin));
+      const task = this.hold(this.enter(begin));
       this.drive(task.number, {
         poll: () => {
           let answer: unknown;
@@ -145,19 +165,6 @@ export class Instance {
         },
         crashed: reject,
       });
-    });
-  }
-
-  /** What a host function promises Rust: kept while this instance lives, silent after a crash. */
-  promise<T>(work: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        if (this.alive) act();
-      };
-      work().then(
-        (value) => settle(() => resolve(value)),
-        (error: unknown) => settle(() => reject(error)),
-      );
     });
   }
 
@@ -218,12 +225,14 @@ export class Instance {
     }
     for (const cleanup of this.#cleanups) cleanup();
     this.#cleanups.clear();
+    for (const timer of this.#timers) timer.cancel();
     this.#release();
     return error;
   }
 
   /** Lets go of the memory, also where somebody still holds an object of this instance. */
   #release(): void {
+    clearInterval(this.#watchdog);
     emptied(this.#exports);
     this.core.release();
   }
@@ -231,8 +240,12 @@ export class Instance {
 
 const isForeign = (error: unknown): boolean => !LockgateError.isInstance(error);
 
-/** The objects of an instance that are still in use. They are held weakly: an agent that nobody holds is the glue's to free. */
+/**
+ * The objects of an instance that are still in use. Tasks are held until they are over; the others weakly: an agent that
+ * nobody holds is the glue's to free.
+ */
 class Owned {
+  readonly #held = new Set<CoreObject>();
   readonly #refs = new Set<{ deref(): CoreObject | undefined }>();
   readonly #known = new WeakMap<CoreObject, { deref(): CoreObject | undefined }>();
   #swept = 64;
@@ -244,7 +257,12 @@ class Owned {
     if (this.#refs.size > this.#swept) this.#sweep();
   }
 
+  hold(object: CoreObject): void {
+    this.#held.add(object);
+  }
+
   delete(object: CoreObject): boolean {
+    if (this.#held.delete(object)) return true;
     const ref = this.#known.get(object);
     return ref !== undefined && this.#refs.delete(ref);
   }
@@ -261,7 +279,9 @@ class Owned {
 
   /** After a crash: without this a finaliser could run code of the dead instance later. */
   letGo(): void {
+    for (const object of this.#held) object.__destroy_into_raw();
     for (const ref of this.#refs) ref.deref()?.__destroy_into_raw();
+    this.#held.clear();
     this.#refs.clear();
   }
 

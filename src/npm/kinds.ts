@@ -1,7 +1,7 @@
 // What tools, models and built-in stores are underneath: public values carry it out of sight.
 
 import type { Send } from "./http.js";
-import type { JsonSchema, Model, ModelDelta, ModelRequest, Schema, Store, Tool, ToolContext } from "./types.js";
+import type { Batch, JsonSchema, Model, ModelDelta, ModelRequest, Schema, Store, Tool, ToolContext } from "./types.js";
 
 const MARK = Symbol.for("lockgate.kind");
 
@@ -44,7 +44,14 @@ export interface StoreKind {
   /** Rust keeps it, by this configuration. */
   readonly own?: OwnStore;
   /** Its methods without promises, where the records are at hand. */
-  readonly atHand?: unknown;
+  readonly atHand?: AtHand;
+}
+
+/** The methods of a store, with or without promises. Values that are put are the store's own, those that it answers with are only read. */
+export interface AtHand {
+  get(keys: readonly string[]): unknown;
+  list(prefix: string, page: Parameters<Store["list"]>[1]): unknown;
+  commit(batch: Batch): unknown;
 }
 
 /** A public value that carries what it is underneath. */

@@ -15,8 +15,7 @@ export function lockPort(instance: Instance, lock: Lock): Lock {
       forget();
       held.release();
     };
-    const { ready, lost } = held;
-    return { ready: instance.promise(() => ready), ...(lost === undefined ? {} : { lost: instance.promise(() => lost) }), release };
+    return { ...held, release };
   };
 }
 
@@ -44,7 +43,7 @@ function coherent(locks: LockManager, name: string): Held {
   let entered: string | undefined;
   let isLost = false;
   void held.lost?.then(() => (isLost = true));
-  const ready = held.ready.then(async () => {
+  const ready = Promise.resolve(held.ready).then(async () => {
     await caughtUp(locks, name);
     // A page that was frozen while it waited may have been robbed; from here on nothing waits.
     if (isLost) throw behind();

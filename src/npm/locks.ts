@@ -2,9 +2,9 @@
 
 import { Pings } from "./pings.js";
 
-/** A wish for a lock; the lock itself once `ready` has come. `release` also gives up a wish. */
+/** A wish for a lock; the lock itself once `ready` has come, or at once where there is none. `release` also gives up a wish. */
 export interface Held {
-  readonly ready: Promise<void>;
+  readonly ready?: Promise<void>;
   /** Comes if somebody has taken the lock from us; absent where nobody can. */
   readonly lost?: Promise<void>;
   release(): void;
@@ -92,14 +92,11 @@ function realmLock(scope: object, name: string): Held {
   queues.set(scope, names);
   const queue = names.get(name) ?? [];
   names.set(name, queue);
-  let admit!: () => void;
-  const ready = new Promise<void>((resolve) => {
-    admit = resolve;
-  });
+  let admit = (): void => {};
+  const ready = queue.length === 0 ? undefined : new Promise<void>((resolve) => (admit = resolve));
   queue.push(admit);
-  if (queue[0] === admit) admit();
   return {
-    ready,
+    ...(ready === undefined ? {} : { ready }),
     release() {
       const index = queue.indexOf(admit);
       if (index < 0) return;

@@ -1,6 +1,7 @@
 // A store that forgets. It lives in JavaScript, so that it survives a crash of the wasm.
 
 import { marked } from "./kinds.js";
+import type { AtHand } from "./kinds.js";
 import { place, placeAfter } from "./sorted.js";
 import type { Batch, Store, StoreCapabilities, StoredRecord } from "./types.js";
 
@@ -16,18 +17,18 @@ const CAPABILITIES: StoreCapabilities = {
 /** A store in this process's memory: for tests, and for whoever wants nothing kept. */
 export function memoryStore(): Store {
   const records = new Records();
-  const atHand = {
-    get: (keys: readonly string[]) => keys.map((key) => records.get(key)),
-    list: (prefix: string, page: { readonly after?: string; readonly limit?: number } = {}) =>
-      records.list(prefix, page.after, page.limit ?? Infinity),
-    commit: (batch: Batch) => records.commit(batch),
+  const atHand: AtHand = {
+    get: (keys) => keys.map((key) => records.get(key)),
+    list: (prefix, page) => records.list(prefix, page?.after, page?.limit),
+    commit: (batch) => records.commit(batch),
   };
+  // Bytes are copied in and out, so nobody can change what is kept.
   const store: Store = {
     name: "memory",
     capabilities: CAPABILITIES,
-    get: async (keys) => atHand.get(keys),
-    list: async (prefix, page) => atHand.list(prefix, page),
-    commit: async (batch) => atHand.commit(batch),
+    get: async (keys) => keys.map((key) => records.get(key)).map((record) => record && copy(record)),
+    list: async (prefix, page) => records.list(prefix, page?.after, page?.limit).map(copy),
+    commit: async (batch) => records.commit({ ...batch, put: batch.put.map(copy) }),
   };
   return marked<Store>(store, { kind: "store", atHand });
 }
@@ -38,11 +39,10 @@ class Records {
   readonly #order: string[] = [];
 
   get(key: string): StoredRecord | null {
-    const record = this.#folders.get(folderOf(key))?.records.get(key);
-    return record === undefined ? null : copy(record);
+    return this.#folders.get(folderOf(key))?.records.get(key) ?? null;
   }
 
-  list(prefix: string, after: string | undefined, limit: number): (StoredRecord & { key: string })[] {
+  list(prefix: string, after: string | undefined, limit = Infinity): (StoredRecord & { key: string })[] {
     const found: (StoredRecord & { key: string })[] = [];
     for (const folder of this.#foldersOf(prefix)) {
       const { names, records } = this.#folders.get(folder)!;
@@ -51,7 +51,7 @@ class Records {
       for (let index = start; index < end; index++) {
         const key = names[index]!;
         if (!key.startsWith(prefix)) break;
-        found.push({ key, ...copy(records.get(key)!) });
+        found.push({ key, ...records.get(key)! });
       }
     }
     // Folders are in order, but a folder's keys may stand between those of its neighbours.
@@ -63,10 +63,10 @@ class Records {
     const { expect, revision } = batch;
     if (expect !== undefined && (this.get(expect.key)?.revision ?? null) !== expect.revision) return "conflict";
     for (const prefix of batch.removePrefix ?? []) {
-      for (const { key } of this.list(prefix, undefined, Infinity)) this.#remove(key);
+      for (const { key } of this.list(prefix, undefined)) this.#remove(key);
     }
     for (const key of batch.remove) this.#remove(key);
-    for (const { key, value } of batch.put) this.#put(key, { value: value.slice(), revision });
+    for (const { key, value } of batch.put) this.#put(key, { value, revision });
     return "ok";
   }
 
@@ -104,9 +104,8 @@ class Records {
   }
 }
 
-/** Bytes are copied in and out, so nobody can change what is kept. */
-function copy(record: StoredRecord): StoredRecord {
-  return { value: record.value.slice(), revision: record.revision };
+function copy<T extends { readonly value: Uint8Array }>(record: T): T {
+  return { ...record, value: record.value.slice() };
 }
 
 function folderOf(key: string): string {

@@ -2,11 +2,10 @@
 
 import { fromCore, isCoreError } from "./errors.js";
 import type { Calls } from "./host.js";
-import { insideOf, within } from "./inside.js";
+import { comesFrom, insideOf, within } from "./inside.js";
 import type { Mirrors } from "./mirror.js";
 import { wellFormed } from "./text.js";
 import type { Middleware, ModelRequest, Msg, RunContext, ToolContext } from "./types.js";
-import type { Instance } from "./wasm.js";
 
 const POINTS = ["onCall", "systemPrompt", "beforeModel", "afterModel", "beforeTool", "afterTool", "onEnd"] as const;
 type Point = (typeof POINTS)[number];
@@ -27,7 +26,7 @@ export interface HookPort {
 }
 
 /** The port of one middleware. */
-export function hookPort(instance: Instance, calls: Calls, mirrors: Mirrors, middleware: Middleware): HookPort {
+export function hookPort(calls: Calls, mirrors: Mirrors, middleware: Middleware): HookPort {
   // Functions are read once: what a user changes on the object later does not change the agent.
   const hooks = new Map(POINTS.filter((point) => middleware[point] !== undefined).map((point) => [point, middleware[point]]));
   return {
@@ -37,7 +36,7 @@ export function hookPort(instance: Instance, calls: Calls, mirrors: Mirrors, mid
     at(point, given, { tag, tool, lineage, added }) {
       const value = JSON.parse(given) as unknown;
       const messages = point === "beforeModel" ? mirrors.extend(lineage, JSON.parse(added) as Msg[]) : undefined;
-      return instance.promise(async () => {
+      const run = async (): Promise<string> => {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;
         const call = calls.get(tag);
@@ -45,9 +44,11 @@ export function hookPort(instance: Instance, calls: Calls, mirrors: Mirrors, mid
         const shown = messages === undefined ? outcomeOf(value, context) : { ...(value as ModelRequest), messages };
         const hook = hooks.get(point) as ((value: unknown, context: RunContext) => unknown) | undefined;
         const inside = insideOf(calls, call?.slot ?? { sessionId: "" });
-        const answer = await within(inside, context.signal, () => hook?.call(middleware, shown, context));
+        comesFrom(context.signal, inside);
+        const answer = await within(inside, () => hook?.call(middleware, shown, context));
         return wellFormed(JSON.stringify(answer ?? null), () => call?.warn("text", `half a character was replaced in the answer of the middleware "${middleware.name}"`));
-      });
+      };
+      return run();
     },
   };
 }

@@ -49,22 +49,21 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
   const run = async (): Promise<void> => {
     // Not while Rust is on the stack: what a user wrote may call into it.
     await null;
-    for await (const delta of begin(options)) {
-      if (stopped) return;
-      buffer.push(delta);
-      tell();
-      if (buffer.n >= FULL) await new Promise<void>((resolve) => (drained = resolve));
-    }
-    buffer.end();
-  };
-  run()
-    .catch((error: unknown) => {
+    try {
+      for await (const delta of begin(options)) {
+        if (stopped) break;
+        buffer.push(delta);
+        tell();
+        if (buffer.n >= FULL) await new Promise<void>((resolve) => (drained = resolve));
+      }
+      if (!stopped) buffer.end();
+    } catch (error) {
       failure = { error };
-    })
-    .finally(() => {
-      over = true;
-      tell();
-    });
+    }
+    over = true;
+    tell();
+  };
+  void run();
   const take = (): string | undefined => {
     if (buffer.n > 0) {
       const batch = wellFormed(JSON.stringify(buffer.take()), flag);
@@ -79,7 +78,7 @@ export function pump(begin: (options: { readonly signal: AbortSignal }) => Async
     // A model that has more at hand yields it within a few microtasks: one batch costs hardly more than one delta.
     for (let n = -1; buffer.n > n && !over && n < BATCH; ) {
       n = buffer.n;
-      for (let tick = 0; tick < TICKS; tick++) await null;
+      for (let tick = 0; tick < TICKS && !over; tick++) await null;
     }
     if (!isEnough()) await gap.wait();
     gap.begin();

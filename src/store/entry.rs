@@ -22,7 +22,11 @@ pub struct EntryRef {
 
 impl fmt::Display for EntryRef {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{:012}.{}", self.seq, self.id)
+        let mut name = String::with_capacity(40);
+        json::pad(&mut name, self.seq, 12);
+        name.push('.');
+        name.push_str(&self.id);
+        out.write_str(&name)
     }
 }
 

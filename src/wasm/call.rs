@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 
 use wasm_bindgen::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::event::Event;
 use crate::json;
 use crate::message::Message;
 use crate::wasm::error::to_js;
-use crate::wasm::task::numbered;
+use crate::wasm::task::{numbered, poll};
 
 /// A call under way. Stopping and emitting go through handles of their own, never through the call that is polled.
 #[wasm_bindgen]
@@ -73,13 +73,13 @@ impl Call {
     /// before it waits for whoever may watch later.
     pub fn poll(&self, watched: bool) -> Option<String> {
         let mut call = self.call.take()?;
-        let context = &mut Context::from_waker(&self.waker);
-        let shown = if watched {
-            call.poll_batch(context).map(|events| json::to_text(&events))
-        } else {
+        let shown = poll((self.number, &self.waker), |context| {
+            if watched {
+                return call.poll_batch(context).map(|events| json::to_text(&events));
+            }
             let last = |()| self.outbox.take().pop_back().map(|last| json::to_text(&[last]));
             call.poll_end(context).map(last).map(Option::unwrap_or_default)
-        };
+        });
         if let Some(Err(failed)) = call.ended() {
             self.cause.set(to_js(&failed.error));
         }

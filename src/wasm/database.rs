@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use js_sys::{Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 use web_sys::{
     EventTarget, IdbDatabase, IdbFactory, IdbObjectStore, IdbOpenDbRequest, IdbTransaction,
 };
@@ -16,7 +15,7 @@ use crate::error::Result;
 use crate::future::{Either, race};
 use crate::wasm::error::{from_js, name_of};
 use crate::wasm::host::sleep;
-use crate::wasm::task::instance;
+use crate::wasm::task::{instance, settled};
 
 /// The object store that holds everything.
 pub(super) const RECORDS: &str = "records";
@@ -152,7 +151,7 @@ async fn open(name: &str) -> std::result::Result<IdbDatabase, Unopened> {
         request.set_onsuccess(Some(&resolve));
         request.set_onerror(Some(&reject));
     });
-    match race(JsFuture::from(opened), sleep(BLOCKED_MS)).await {
+    match race(settled(opened), sleep(BLOCKED_MS)).await {
         Either::First(Ok(_)) => {
             let database: IdbDatabase = request.result()?.unchecked_into();
             if damaged.get() {
@@ -202,7 +201,7 @@ pub(super) async fn ended(transaction: &IdbTransaction) -> Ended {
         transaction.set_oncomplete(Some(&resolve));
         transaction.set_onabort(Some(&reject));
     });
-    match JsFuture::from(ending).await {
+    match settled(ending).await {
         Ok(_) => Ended::Done,
         Err(_) if given_up.get() => Ended::GivenUp,
         Err(_) => Ended::Threw(transaction.error().map_or(JsValue::UNDEFINED, JsValue::from)),
@@ -212,9 +211,9 @@ pub(super) async fn ended(transaction: &IdbTransaction) -> Ended {
 /// Waits while the page is frozen. It may be granted a lock or hear a message meanwhile, and what it began then would
 /// block others like what it was in the middle of.
 pub(super) async fn thawed() {
-    while let Some(thawed) = instance().and_then(|instance| instance.thawed()) {
+    while let Some(thawed) = instance(|instance| instance.thawed()).flatten() {
         // It never rejects.
-        let _ = JsFuture::from(thawed).await;
+        let _ = settled(thawed).await;
     }
 }
 

@@ -2,15 +2,13 @@
 
 use std::cell::RefCell;
 use std::future::poll_fn;
-use std::rc::Rc;
-use std::task::{Poll, Waker};
 
 use js_sys::{Date, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 use crate::future::Local;
 use crate::port::Host;
-use crate::wasm::task::instance;
+use crate::wasm::task::Timer;
 
 #[wasm_bindgen]
 extern "C" {
@@ -74,60 +72,8 @@ impl Host for JsHost {
 /// Waits.
 pub(super) fn sleep(ms: u64) -> Local<'static, ()> {
     let mut timer = None;
-    Box::pin(poll_fn(move |context| {
-        // The timer begins at the first poll: what is ready at once never makes one.
-        let timer = timer.get_or_insert_with(|| Timer::new(ms));
-        timer.fired.with(|fired| match fired {
-            Fired::Yes => Poll::Ready(()),
-            Fired::No(waker) => {
-                *waker = Some(context.waker().clone());
-                Poll::Pending
-            }
-        })
+    // The timer begins at the first poll: what is ready at once never makes one.
+    Box::pin(poll_fn(move |_| {
+        timer.get_or_insert_with(|| Timer::new(ms.min(LONGEST) as f64)).poll()
     }))
-}
-
-enum Fired {
-    No(Option<Waker>),
-    Yes,
-}
-
-#[derive(Clone)]
-struct Flag(Rc<RefCell<Fired>>);
-
-impl Flag {
-    fn with<T>(&self, use_it: impl FnOnce(&mut Fired) -> T) -> T {
-        use_it(&mut self.0.borrow_mut())
-    }
-}
-
-/// A timer that is cleared when nobody waits for it any more: a Node process would live on for it.
-struct Timer {
-    id: Option<JsValue>,
-    fired: Flag,
-    _then: Closure<dyn FnMut()>,
-}
-
-impl Timer {
-    fn new(ms: u64) -> Timer {
-        let fired = Flag(Rc::new(RefCell::new(Fired::No(None))));
-        let flag = fired.clone();
-        let then = Closure::<dyn FnMut()>::new(move || {
-            let was = flag.with(|fired| std::mem::replace(fired, Fired::Yes));
-            if let Fired::No(Some(waker)) = was {
-                waker.wake();
-            }
-        });
-        let ms = ms.min(LONGEST) as f64;
-        let id = instance().map(|instance| instance.set_timer(then.as_ref().unchecked_ref(), ms));
-        Timer { id, fired, _then: then }
-    }
-}
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        if let (Some(id), Some(instance)) = (&self.id, instance()) {
-            instance.clear_timer(id);
-        }
-    }
 }

@@ -4,13 +4,13 @@ use js_sys::{JSON, Promise};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
-use wasm_bindgen_futures::JsFuture;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json;
 use crate::wasm::error::from_js;
+use crate::wasm::task;
 
 /// JSON text of TypeScript's. (Reading objects with serde-wasm-bindgen would cost 24 KB of wasm more, most of it for
 /// printing numbers in errors, and would trap on a cycle.)
@@ -74,7 +74,7 @@ pub(super) async fn settled_with(
     understand: impl Fn(JsValue) -> Error,
 ) -> Result<JsValue> {
     match answer.map_err(&understand)?.dyn_into::<Promise>() {
-        Ok(promise) => JsFuture::from(promise).await.map_err(understand),
+        Ok(promise) => task::settled(promise).await.map_err(understand),
         Err(value) => Ok(value),
     }
 }

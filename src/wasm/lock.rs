@@ -12,10 +12,10 @@ use crate::wasm::js::settled;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A wish for a lock, and the lock itself once `ready` has come.
+    /// A wish for a lock, and the lock itself once `ready` has come; at once where there is none.
     type JsHeld;
     #[wasm_bindgen(method, getter)]
-    fn ready(this: &JsHeld) -> Promise;
+    fn ready(this: &JsHeld) -> Option<Promise>;
     #[wasm_bindgen(method, getter)]
     fn lost(this: &JsHeld) -> Option<Promise>;
     #[wasm_bindgen(method, catch)]
@@ -32,7 +32,9 @@ impl Lock for JsLock {
             let wish = wish.map_err(|thrown| from_js(thrown, ErrorKind::Internal))?;
             // Released when dropped, also while it is still only a wish.
             let held = Release(wish.unchecked_into());
-            settled(Ok(held.0.ready().into()), ErrorKind::Internal).await?;
+            if let Some(ready) = held.0.ready() {
+                settled(Ok(ready.into()), ErrorKind::Internal).await?;
+            }
             Ok(Box::new(held) as Box<dyn Held>)
         })
     }

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
+use crate::json;
 use crate::port::{Batch, Capabilities, Committed, Page, Record, Store};
 use crate::wasm::agent::port;
 use crate::wasm::error::to_js;
@@ -23,12 +24,29 @@ use crate::wasm::task::Task;
 extern "C" {
     /// The store as `src/npm/host.ts` hands it over.
     type JsStore;
+    /// The keys are lines of one text.
     #[wasm_bindgen(method, catch)]
-    fn get(this: &JsStore, keys: &Array) -> std::result::Result<JsValue, JsValue>;
+    fn get(this: &JsStore, keys: &str) -> std::result::Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch)]
-    fn list(this: &JsStore, prefix: &str, page: &Object) -> std::result::Result<JsValue, JsValue>;
+    fn list(
+        this: &JsStore,
+        prefix: &str,
+        after: Option<String>,
+        limit: Option<f64>,
+        keys_only: bool,
+    ) -> std::result::Result<JsValue, JsValue>;
+    /// The batch is JSON, with the length of each value in its place; the values themselves follow each other.
     #[wasm_bindgen(method, catch)]
-    fn commit(this: &JsStore, batch: &Object) -> std::result::Result<JsValue, JsValue>;
+    fn commit(this: &JsStore, batch: &str, values: &[u8]) -> std::result::Result<JsValue, JsValue>;
+
+    /// A record that JavaScript kept.
+    type JsRecord;
+    #[wasm_bindgen(method, catch, getter)]
+    fn key(this: &JsRecord) -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, getter)]
+    fn value(this: &JsRecord) -> std::result::Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, getter)]
+    fn revision(this: &JsRecord) -> std::result::Result<JsValue, JsValue>;
 }
 
 /// The store of a configuration, `{ indexedDb } | { localStorage } | { capabilities }`: the browser's own are kept by
@@ -59,7 +77,7 @@ impl Store for CustomStore {
     }
 
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
-        let answer = self.store.get(&keys.iter().map(JsValue::from).collect());
+        let answer = self.store.get(&keys.join("\n"));
         Box::pin(async move {
             let found = settled(answer, ErrorKind::StoreUnavailable).await?;
             let found = found
@@ -80,17 +98,8 @@ impl Store for CustomStore {
     }
 
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
-        let options = Object::new();
-        if let Some(after) = &page.after {
-            put(&options, "after", &after.into());
-        }
-        if let Some(limit) = page.limit {
-            put(&options, "limit", &(limit as f64).into());
-        }
-        if page.keys_only {
-            put(&options, "keysOnly", &true.into());
-        }
-        let answer = self.store.list(prefix, &options);
+        let limit = page.limit.map(|limit| limit as f64);
+        let answer = self.store.list(prefix, page.after.clone(), limit, page.keys_only);
         Box::pin(async move {
             let found = settled(answer, ErrorKind::StoreUnavailable).await?;
             let found = found
@@ -98,7 +107,7 @@ impl Store for CustomStore {
                 .map_err(|_| misbehaved("list did not answer with a list"))?;
             let mut records = Vec::new();
             for item in found.iter() {
-                let key = Reflect::get(&item, &"key".into()).ok().and_then(|key| key.as_string());
+                let key = item.unchecked_ref::<JsRecord>().key().ok().and_then(|it| it.as_string());
                 let key =
                     key.ok_or_else(|| misbehaved("list answered with a record without a key"))?;
                 // Whatever a store lists, nobody sees a record outside what was asked for.
@@ -111,7 +120,11 @@ impl Store for CustomStore {
     }
 
     fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
-        let answer = self.store.commit(&to_object(batch));
+        let Batch { expect, revision, remove, remove_prefix, put } = batch;
+        let lengths: Vec<_> = put.iter().map(|(key, value)| (key, value.len())).collect();
+        let about = json::to_text(&(expect, revision, lengths, remove, remove_prefix));
+        let values: Vec<_> = put.iter().map(|(_, value)| value.as_slice()).collect();
+        let answer = self.store.commit(&about, &values.concat());
         Box::pin(async move {
             match settled(answer, ErrorKind::StoreUnavailable).await?.as_string().as_deref() {
                 Some("ok") => Ok(Committed::Done),
@@ -122,38 +135,6 @@ impl Store for CustomStore {
     }
 }
 
-/// A batch as JavaScript sees it.
-pub(super) fn to_object(batch: &Batch) -> Object {
-    let object = Object::new();
-    if let Some((key, revision)) = &batch.expect {
-        let expect = Object::new();
-        put(&expect, "key", &key.into());
-        put(&expect, "revision", &revision.as_ref().map_or(JsValue::NULL, JsValue::from));
-        put(&object, "expect", &expect);
-    }
-    put(&object, "revision", &(&batch.revision).into());
-    let puts: Array = batch
-        .put
-        .iter()
-        .map(|(key, value)| {
-            let record = Object::new();
-            put(&record, "key", &key.into());
-            put(&record, "value", &Uint8Array::from(value.as_slice()));
-            record
-        })
-        .collect();
-    put(&object, "put", &puts);
-    put(&object, "remove", &batch.remove.iter().map(JsValue::from).collect::<Array>());
-    if !batch.remove_prefix.is_empty() {
-        put(
-            &object,
-            "removePrefix",
-            &batch.remove_prefix.iter().map(JsValue::from).collect::<Array>(),
-        );
-    }
-    object
-}
-
 /// Setting a member of a fresh plain object cannot throw.
 pub(super) fn put(object: &Object, name: &str, value: &JsValue) {
     let _ = Reflect::set(object, &name.into(), value);
@@ -161,9 +142,9 @@ pub(super) fn put(object: &Object, name: &str, value: &JsValue) {
 
 /// A record that JavaScript kept.
 pub(super) fn record(item: &JsValue) -> Result<Record> {
-    let member = |name: &str| Reflect::get(item, &name.into()).ok();
-    let value = member("value").and_then(|value| value.dyn_into::<Uint8Array>().ok());
-    let revision = member("revision").and_then(|revision| revision.as_string());
+    let item = item.unchecked_ref::<JsRecord>();
+    let value = item.value().ok().and_then(|value| value.dyn_into::<Uint8Array>().ok());
+    let revision = item.revision().ok().and_then(|revision| revision.as_string());
     match (value, revision) {
         (Some(value), Some(revision)) => Ok(Record { value: value.to_vec(), revision }),
         _ => Err(misbehaved("a record has no bytes as value, or no revision")),

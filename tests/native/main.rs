@@ -30,6 +30,7 @@ mod gate;
 mod groups;
 mod head;
 mod hooks;
+mod json;
 mod key;
 mod leases;
 mod listing;
