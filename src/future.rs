@@ -52,3 +52,8 @@ pub async fn join_all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
     .await;
     running.into_iter().filter_map(|place| place.err().flatten()).collect()
 }
+
+/// Keeps what is rarely done out of the code of whoever waits for it, so that a page can start without it.
+pub fn rarely<'a, T>(work: impl Future<Output = T> + 'a) -> Local<'a, T> {
+    Box::pin(work)
+}

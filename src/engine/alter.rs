@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Reason;
-use crate::future::Local;
+use crate::future::{Local, rarely};
 use crate::json::{self, Fields, Read};
 use crate::message::{CallState, Message, ToolResult, rfc3339};
 use crate::mutants;
@@ -25,6 +25,7 @@ use crate::state::{Facts, PermissionContext};
 use crate::store::entry::{EntryKind, Later, Outcome};
 use crate::store::id;
 use crate::store::info::SessionInfo;
+use crate::store::input::Input;
 use crate::store::session::{Alteration, Context, Session, Turn};
 use crate::store::task::Which;
 
@@ -209,51 +210,57 @@ impl Inner {
     /// `false`: the session has moved on meanwhile; load it again.
     pub(super) async fn recover(&self, session: &mut Session) -> Result<bool> {
         for input in self.sessions.inputs(&session.slot).await? {
-            if input.resends {
-                if !self.recover_resend(session, input).await? {
-                    return Ok(false);
-                }
-                continue;
-            }
-            let at = rfc3339(self.host.now_ms());
-            let stamp = |message| Rc::new(stamped(message, self, &at));
-            let mut results = open::cut_off(&session.context, &input.answers);
-            if !input.answers.is_empty() && mutants::is("unspent-approval") {
-                results.clear();
-            }
-            let finished = |result: &ToolResult| {
-                let later = Later::new(&result.id, CallState::Finished);
-                placed(&session.context, later).map(|it| it.1)
+            let recovered = match input.resends {
+                true => rarely(self.recover_resend(session, input)).await?,
+                false => rarely(self.recover_turn(session, input)).await?,
             };
-            let changes: Vec<Later> = results.iter().filter_map(finished).collect();
-            let mut messages: Vec<_> = results.into_iter().map(result_message).map(stamp).collect();
-            if !mutants::is("mute-recovery") {
-                messages.extend(input.messages.iter().cloned());
-            }
-            messages.push(stamp(Message::note(CUT_OFF)));
-            let mut facts = session.facts();
-            for rule in open::remembered(&input.answers) {
-                facts.permission_context.remember(rule);
-            }
-            let turn = Turn {
-                id: id::mint(&*self.host),
-                kind: EntryKind::Recovered,
-                input,
-                joined: Vec::new(),
-                messages: messages.clone(),
-                changes: changes.clone(),
-                outcome: Some(Outcome::ended(Reason::Interrupted)),
-                facts,
-                reshaping: Default::default(),
-                is_forgotten: false,
-                heard: Vec::new(),
-            };
-            if !self.sessions.recover(session, &turn).await? {
+            if !recovered {
                 return Ok(false);
             }
-            session.amend(&changes);
-            session.context_mut().extend(messages);
         }
+        Ok(true)
+    }
+
+    /// Logs the input of a call that is gone, and closes what it had left open.
+    async fn recover_turn(&self, session: &mut Session, input: Input) -> Result<bool> {
+        let at = rfc3339(self.host.now_ms());
+        let stamp = |message| Rc::new(stamped(message, self, &at));
+        let mut results = open::cut_off(&session.context, &input.answers);
+        if !input.answers.is_empty() && mutants::is("unspent-approval") {
+            results.clear();
+        }
+        let finished = |result: &ToolResult| {
+            let later = Later::new(&result.id, CallState::Finished);
+            placed(&session.context, later).map(|it| it.1)
+        };
+        let changes: Vec<Later> = results.iter().filter_map(finished).collect();
+        let mut messages: Vec<_> = results.into_iter().map(result_message).map(stamp).collect();
+        if !mutants::is("mute-recovery") {
+            messages.extend(input.messages.iter().cloned());
+        }
+        messages.push(stamp(Message::note(CUT_OFF)));
+        let mut facts = session.facts();
+        for rule in open::remembered(&input.answers) {
+            facts.permission_context.remember(rule);
+        }
+        let turn = Turn {
+            id: id::mint(&*self.host),
+            kind: EntryKind::Recovered,
+            input,
+            joined: Vec::new(),
+            messages: messages.clone(),
+            changes: changes.clone(),
+            outcome: Some(Outcome::ended(Reason::Interrupted)),
+            facts,
+            reshaping: Default::default(),
+            is_forgotten: false,
+            heard: Vec::new(),
+        };
+        if !self.sessions.recover(session, &turn).await? {
+            return Ok(false);
+        }
+        session.amend(&changes);
+        session.context_mut().extend(messages);
         Ok(true)
     }
 }

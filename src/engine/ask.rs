@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
-use crate::future::{Either, Local, race};
+use crate::future::{Either, Local, race, rarely};
 use crate::message::{Finish, Message, Usage};
 use crate::policy::retry;
 use crate::policy::tokens;
@@ -66,7 +66,7 @@ impl Turn<'_> {
             return asked;
         }
         self.outbox.push(Event::Fallback { model: fallback.id(self.tag) });
-        self.ask_patiently(session, Way { model: &**fallback, ..way }).await
+        rarely(self.ask_patiently(session, Way { model: &**fallback, ..way })).await
     }
 
     /// Asks a model, again where the failure is a passing one and nothing of an answer was seen.
@@ -100,7 +100,11 @@ impl Turn<'_> {
         let iteration = way.iteration;
         let _shown = self.live.show(session);
         let tools = self.offered_tools(way);
-        let reshaped = match self.hook_request(session, &tools).await {
+        let hooked = match self.is_hooked() {
+            true => rarely(self.hook_request(session, &tools)).await,
+            false => Ok(Verdict::GoOn(Reshaped::default())),
+        };
+        let reshaped = match hooked {
             Ok(Verdict::GoOn(reshaped)) => reshaped,
             Ok(Verdict::Stop(says)) => return self.unasked(iteration, Asked::Ended(says)),
             Err(error) => return self.unasked(iteration, Asked::Failed(error, None)),
@@ -143,7 +147,8 @@ impl Turn<'_> {
                 let error = error.hint("say it in other words");
                 Asked::Failed(error, Some(reply.message).filter(|_| visible))
             }
-            Ok(Either::Second(())) => match self.hook_answer(reply.message.clone()).await {
+            Ok(Either::Second(())) if !self.is_hooked() => Asked::Replied(reply),
+            Ok(Either::Second(())) => match rarely(self.hook_answer(reply.message.clone())).await {
                 Ok(Verdict::GoOn(message)) => Asked::Replied(Reply { message, ..reply }),
                 Ok(Verdict::Stop(says)) => Asked::Ended(says),
                 Err(error) => Asked::Failed(error, Some(reply.message)),

@@ -12,7 +12,7 @@ use crate::engine::turn::Turn;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::event::Event;
-use crate::future::{Either, race};
+use crate::future::{Either, race, rarely};
 use crate::message::{Edit, Message, Role};
 use crate::policy::compaction::{Keep, Truncation, When, cut};
 use crate::policy::eviction::Eviction;
@@ -43,7 +43,7 @@ impl Turn<'_> {
         if self.options().compaction.when == When::Never {
             return asked;
         }
-        let (before, after) = self.shrink(session).await;
+        let (before, after) = rarely(self.shrink(session)).await;
         if self.cancel.cause().is_some() {
             return Asked::Stopped(None);
         }
@@ -97,9 +97,14 @@ impl Turn<'_> {
         let is_due = |session: &Session| {
             compaction.is_due(session.context.len(), self.estimate(session), window)
         };
-        if compaction.when != When::ByTrigger || !is_due(session) {
-            return;
+        if compaction.when == When::ByTrigger && is_due(session) {
+            rarely(self.reduce(session, eviction)).await;
         }
+    }
+
+    /// Changes together whatever was sent and is to change.
+    async fn reduce(&self, session: &mut Session, eviction: Option<Eviction>) {
+        let (compaction, window) = (&self.options().compaction, self.window());
         if let Some(truncation) = &compaction.truncation {
             let n_old = session.context.len().saturating_sub(compaction.keep_messages);
             self.truncate(session, 0..n_old.min(self.first.get()), truncation);
@@ -107,7 +112,8 @@ impl Turn<'_> {
         if let Some(eviction) = &eviction {
             self.evict(session, 0..session.context.len(), eviction);
         }
-        if is_due(session) && !self.unsummarised.get() {
+        let n = session.context.len();
+        if compaction.is_due(n, self.estimate(session), window) && !self.unsummarised.get() {
             self.summarise(session, compaction.keep(window)).await;
         }
         if let Some(most) = self.most() {

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Event, Reply, SerializedError};
+use crate::future::rarely;
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::port::{Hook, HookRun, Lineage, Point, ToolSpec};
@@ -91,8 +92,14 @@ impl Turn<'_> {
 
     /// The instructions as hooks have left them.
     pub(super) async fn hook_prompt(&self) -> Result<String> {
-        let mut prompt =
-            self.agent.instructions(&self.options().system_prompt, &self.brief.borrow());
+        let prompt = self.agent.instructions(&self.options().system_prompt, &self.brief.borrow());
+        match self.is_hooked() {
+            true => rarely(self.reshape_prompt(prompt)).await,
+            false => Ok(prompt),
+        }
+    }
+
+    async fn reshape_prompt(&self, mut prompt: String) -> Result<String> {
         for hook in self.hooks_at(Point::SystemPrompt) {
             let answer =
                 self.ask_hook(hook, Point::SystemPrompt, &json::to_text(&prompt), "").await?;
@@ -211,6 +218,11 @@ impl Turn<'_> {
         let (messages, lineage) = (&[], &lineage);
         let run = HookRun { tag, attributes, tool_call_id: id, desk, messages, lineage };
         hook.at(point, given, run).await.map_err(|error| failed(hook, &error))
+    }
+
+    /// Whether there are hooks at all.
+    pub(super) fn is_hooked(&self) -> bool {
+        !self.agent.hooks.is_empty()
     }
 
     fn hooks_at(&self, point: Point) -> impl Iterator<Item = &dyn Hook> {

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Event, Reply};
+use crate::future::rarely;
 use crate::store::input::Input;
 use crate::store::session::Session;
 
@@ -111,6 +112,10 @@ impl Turn<'_> {
     /// Takes in the calls that would join, before the model is asked.
     pub(super) async fn take_in(&self, session: &mut Session) -> Result<()> {
         let waiting = self.agent.steering.borrow_mut().remove(self.slot).unwrap_or_default();
+        if waiting.is_empty() { Ok(()) } else { rarely(self.join(session, waiting)).await }
+    }
+
+    async fn join(&self, session: &mut Session, waiting: Vec<Rc<Steered>>) -> Result<()> {
         for steered in waiting {
             if steered.cancel.cause().is_some() {
                 continue;

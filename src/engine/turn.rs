@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Ask, Event, Reason};
+use crate::future::rarely;
 use crate::message::{
     Block, CallState, Message, ResultState, Role, ToolResult, ToolUse, Usage, rfc3339,
 };
@@ -179,7 +180,10 @@ impl Turn<'_> {
         input: Vec<Rc<Message>>,
     ) -> Result<Vec<Rc<Message>>> {
         let _shown = self.live.show(session);
-        let input = self.hook_call(input).await?;
+        let input = match self.is_hooked() {
+            true => rarely(self.hook_call(input)).await?,
+            false => input,
+        };
         self.prepare_brief().await;
         let prompt = self.hook_prompt().await?;
         *self.prompt.borrow_mut() = prompt;
@@ -202,7 +206,9 @@ impl Turn<'_> {
                         run.failed(None);
                         continue;
                     }
-                    self.tell_ends(session).await;
+                    if self.agent.options.subagents.is_some() {
+                        rarely(self.tell_ends(session)).await;
+                    }
                     match self.ask_fitting(session, asking, run.iteration() + 1).await {
                         Asked::Replied(reply) => run.replied(reply),
                         Asked::Ended(says) => run.stopped(answer(says)),
@@ -237,17 +243,19 @@ impl Turn<'_> {
                 }
             }
             self.append(session, run.take_messages());
-            if let Err(why) = self.step(session, &run).await {
+            if self.agent.options.durability == Durability::Step
+                && let Err(why) = rarely(self.step(session, &run)).await
+            {
                 return (Reason::Interrupted, Some(why));
             }
         }
     }
 
-    /// Stores what was said so far, where every step is to be stored.
+    /// Stores what was said so far.
     async fn step(&self, session: &mut Session, run: &Run) -> Result<()> {
         let is_over = matches!(run.next(), Step::Done(_));
         let new = self.said(session, self.stored.get());
-        if self.agent.options.durability != Durability::Step || is_over || new.is_empty() {
+        if is_over || new.is_empty() {
             return Ok(());
         }
         let turn = StoredTurn {

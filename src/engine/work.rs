@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
-use crate::future::{Either, Local, join_all, race};
+use crate::future::{Either, Local, join_all, race, rarely};
 use crate::message::{Block, ResultState, ToolResult, ToolUse};
 use crate::mutants;
 use crate::policy::redact::without_keys;
@@ -77,8 +77,15 @@ impl Turn<'_> {
         outcome
     }
 
-    /// Runs a tool between its hooks.
+    /// Runs a tool between its hooks, where there are any.
     async fn execute_hooked(&self, call: &ToolUse) -> Result<ToolResult> {
+        match self.is_hooked() {
+            true => rarely(self.execute_between(call)).await,
+            false => Ok(self.execute(call).await),
+        }
+    }
+
+    async fn execute_between(&self, call: &ToolUse) -> Result<ToolResult> {
         let result = match self.hook_tool(&call.name, &call.id, call.input.clone()).await? {
             Verdict::Stop(why) => ToolResult::new(call, ResultState::Denied, why),
             Verdict::GoOn(input) if input == call.input => self.execute(call).await,

@@ -19,6 +19,7 @@ use crate::port::HttpRequest;
 const ANSWER: u64 = 8_192;
 
 /// The request as it goes out.
+#[inline(never)]
 pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
     let generate = asked.request.generate;
     let mut body = Object::new();
@@ -205,6 +206,7 @@ fn write_file(kind: MediaKind, source: &Source, name: Option<&str>) -> Value {
 }
 
 /// Reads one event of an answer, or a whole one.
+#[inline(never)]
 pub(super) fn read(frame: &Value, heard: &mut Heard) -> Result<()> {
     let part = |name: &str| frame.get(name).unwrap_or(&Value::Null);
     match text_in(frame, "type").unwrap_or_default() {

@@ -21,6 +21,7 @@ use crate::port::HttpRequest;
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The request as it goes out.
+#[inline(never)]
 pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
     let model = asked.options.model.as_str();
     let mut body = Object::new();
@@ -179,6 +180,7 @@ fn write_file(kind: MediaKind, source: &Source) -> Value {
 }
 
 /// Reads one frame of an answer; a whole one is the same.
+#[inline(never)]
 pub(super) fn read(frame: &Value, calls: &mut Calls, heard: &mut Heard) -> Result<()> {
     if frame.get("error").is_some_and(|error| !error.is_null()) {
         return Err(broken(frame));

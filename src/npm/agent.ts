@@ -14,7 +14,7 @@ import { linesOf } from "./lines.js";
 import { locksOf } from "./locks.js";
 import { newNode } from "./node.js";
 import { toMarkdown } from "./markdown.js";
-import { checkAfter, checkAnswers, checkCall, checkDocument, checkFormat, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout } from "./options.js";
+import { checkAfter, checkAnswers, checkCall, checkDocument, checkFormat, checkId, checkOptions, checkInput, checkPage, checkSlot, checkText, checkTimeout, isSimple } from "./options.js";
 import type { Checked } from "./options.js";
 import { changePermissions, checkContext, checkMode } from "./permissions.js";
 import type {
@@ -35,15 +35,12 @@ export function createAgentWith(load: Load, defaultStore: () => Store): typeof c
   return async (options) => {
     const checked = checkOptions(options, defaultStore);
     const engine = await loadEngine(load);
-    if (Object.keys(options).some((name) => !SIMPLE.has(name))) await engine.whole();
+    if (!isSimple(options)) await engine.whole();
     const agent = new AgentHandle(engine, checked);
     agent.prove();
     return agent;
   };
 }
-
-/** The options of an agent that works with what a page starts with; for others the rest of the wasm is waited for. */
-const SIMPLE = new Set(["name", "description", "systemPrompt", "model", "tools", "store", "defaultSessionId", "requireUserId", "maxIterations"]);
 
 const encoder = new TextEncoder();
 

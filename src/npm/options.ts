@@ -33,6 +33,11 @@ export interface Checked {
   readonly ownStore: boolean;
 }
 
+/** Whether an agent works with what a page starts with; for any other the rest of the wasm is waited for. */
+export const isSimple = (options: AgentOptions): boolean => Object.keys(options).every((name) => SIMPLE.includes(name));
+
+const SIMPLE = ["name", "description", "systemPrompt", "model", "tools", "store", "defaultSessionId", "requireUserId", "maxIterations"];
+
 /** What kind of value an option takes; `names` are the members of an object of numbers, `members` those of an object that true stands for. */
 type Kind = "text" | "flag" | "number" | "list" | "object" | { readonly names: readonly string[] } | { readonly members: Readonly<Record<string, Kind>> };
 

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::future::rarely;
 use crate::message::{Message, Role};
 use crate::mutants;
 use crate::port::Batch;
@@ -88,16 +89,16 @@ impl Sessions {
                     return Ok(Saved { version: session.version(), bytes, overtaken });
                 }
             }
-            let theirs = self.newer_head(session, &base).await?;
+            let theirs = rarely(self.newer_head(session, &base)).await?;
             // Who has it open may have changed; what was said may not, or we do not have it all.
             overtaken |= theirs.leaf != base.leaf || theirs.view != base.view;
             // A save that seemed to fail may have arrived, and this is its second try.
-            if let Some(own) = self.logged(session, &base, &theirs, &turn.id).await?
+            if let Some(own) = rarely(self.logged(session, &base, &theirs, &turn.id)).await?
                 && !mutants::is("second-append")
             {
-                return self.arrived(session, &turn, (own, theirs), known).await;
+                return rarely(self.arrived(session, &turn, (own, theirs), known)).await;
             }
-            match self.stand(session, &base, &theirs, &turn).await? {
+            match rarely(self.stand(session, &base, &theirs, &turn)).await? {
                 Stand::OnTop(facts) => {
                     if theirs.view != base.view && session.left.is_none() {
                         turn.keep_own_edits();
@@ -114,7 +115,7 @@ impl Sessions {
                     head = Head { leaf, view, edits, anchor, card, facts, ..theirs };
                 }
                 Stand::Aside(why) => {
-                    return self.set_aside(session, &base, theirs, &turn, why).await;
+                    return rarely(self.set_aside(session, &base, theirs, &turn, why)).await;
                 }
             }
         }

@@ -103,7 +103,7 @@ impl Turn<'_> {
     pub(in crate::engine) async fn tell_ends(&self, session: &mut Session) {
         let brood = &self.live.brood;
         let n_changes = self.agent.crew.n_changes.get();
-        if self.agent.options.subagents.is_none() || brood.n_looked.get() == Some(n_changes) {
+        if brood.n_looked.get() == Some(n_changes) {
             return;
         }
         brood.n_looked.set(Some(n_changes));
