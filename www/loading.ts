@@ -1,14 +1,20 @@
 // How far the wasm has come, counted while the package fetches it.
 
+/** It comes in so many files, one after the other. */
+const N_FILES = 2;
+
 /**
  * Runs `work`, and tells meanwhile what part of the wasm is here, from 0 to 1. The package fetches its wasm by itself
  * and tells nobody, so for that time the page counts the bytes of its own `fetch`.
  */
 export async function counted<T>(work: () => Promise<T>, tell: (part: number) => void): Promise<T> {
   const plain = globalThis.fetch;
+  let nBefore = 0;
   globalThis.fetch = async (...request) => {
     const response = await plain(...request);
-    return response.url.endsWith(".wasm") ? withCount(response, tell) : response;
+    if (!response.url.endsWith(".wasm")) return response;
+    const before = nBefore++;
+    return withCount(response, (part) => tell(Math.min((before + part) / N_FILES, 1)));
   };
   try {
     return await work();

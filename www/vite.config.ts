@@ -31,15 +31,21 @@ const head: Plugin = {
   transformIndexHtml: {
     order: "post",
     handler(_, { bundle = {} }) {
-      const wasm = Object.keys(bundle).find((name) => name.endsWith(".wasm"));
-      const preload = { rel: "preload", href: `./${wasm}`, as: "fetch", crossorigin: "anonymous" };
+      // Both parts: an agent that can do all that this page shows needs them at once.
+      const wasm = Object.keys(bundle).filter((name) => name.endsWith(".wasm"));
+      const preload = (name: string) => ({
+        rel: "preload",
+        href: `./${name}`,
+        as: "fetch",
+        crossorigin: "anonymous",
+      });
       const tags: HtmlTagDescriptor[] = [
         {
           tag: "meta",
           attrs: { "http-equiv": "Content-Security-Policy", content: policyInPage },
           injectTo: "head-prepend",
         },
-        { tag: "link", attrs: preload, injectTo: "head" },
+        ...wasm.map((name) => ({ tag: "link", attrs: preload(name), injectTo: "head" as const })),
       ];
       return tags;
     },

@@ -356,9 +356,8 @@ class AgentHandle implements Agent {
   #afterwards(): Promise<void> | undefined {
     const made = this.#closed ? undefined : this.#made;
     const hasWork = made?.instance.alive === true && made.instance.enter(() => made.core.hasWork());
-    if (!hasWork) return undefined;
     // It is in no hurry: where a part of the wasm is still on its way, this waits for it.
-    return this.#engine.whole().then(() => made.instance.run(() => made.core.afterwards())).then(() => {});
+    return hasWork ? this.#engine.whole().then(() => made.instance.run(() => made.core.afterwards())).then(() => {}) : undefined;
   }
 
   #interruptHere(slot: FullSlot, says: readonly unknown[]): boolean {

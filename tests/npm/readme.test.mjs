@@ -8,6 +8,7 @@ import { after, test } from "node:test";
 import esbuild from "esbuild";
 import { inRoot } from "../../src/build/run.mjs";
 import { serve } from "../../src/build/serve.mjs";
+import { budgets, overBudget, programSize } from "../../src/build/size.mjs";
 import { launchOptions } from "../chromium/options.mjs";
 import { project, run } from "./project.mjs";
 import { openProvider, speak } from "./provider.mjs";
@@ -143,11 +144,16 @@ test("README's example for a page runs", { skip: process.env.CHROMIUM ? false : 
 });
 
 test("the sizes in README are the budgets in package.json", () => {
-  const { budgets } = JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8")).lockgate;
-  for (const file of Object.keys(budgets)) {
-    const number = budgets[file].gzip.toLocaleString("en");
+  for (const [file, budget] of Object.entries(budgets())) {
+    const number = Object.values(budget)[0].toLocaleString("en");
     assert.ok(readme.includes(number), `README does not say ${number} for ${file}`);
   }
+});
+
+test("what a page loads before it answers is within its budget", async () => {
+  const { program } = budgets();
+  assert.deepEqual(overBudget(await programSize(), { program }), []);
+  assert.equal(program.brotli, 200_000);
 });
 
 test("what README and llms.txt link to is there, and so is every heading", () => {
