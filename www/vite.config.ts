@@ -30,8 +30,8 @@ const head: Plugin = {
   apply: "build",
   transformIndexHtml: {
     order: "post",
-    handler(_, { bundle = {} }) {
-      const wasm = Object.keys(bundle).find((name) => name.endsWith(".wasm"));
+    handler(html, { bundle = {} }) {
+      const wasm = Object.keys(bundle).find((name) => /\/page-[^/]*\.wasm$/.test(name));
       const preload = { rel: "preload", href: `./${wasm}`, as: "fetch", crossorigin: "anonymous" };
       const tags: HtmlTagDescriptor[] = [
         {
@@ -41,7 +41,7 @@ const head: Plugin = {
         },
         { tag: "link", attrs: preload, injectTo: "head" },
       ];
-      return tags;
+      return { html: html.replace(/\n\s+/g, "\n"), tags };
     },
   },
 };
