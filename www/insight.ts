@@ -10,8 +10,6 @@ export interface Band {
   readonly last: string;
 }
 
-/** How far back branches are compared. */
-const pathSize = 200;
 const noForks: ReadonlyMap<string, Fork> = new Map();
 const noPlan: PlanModeContext = { plan_active: false, current_plan_file: null };
 
@@ -38,7 +36,7 @@ export class Insight {
 
   hear(event: AgentEvent): void {
     if (event.type === "tasks") this.tasks = event.tasks;
-    if (event.type === "plan") void this.#readPlan(event.plan);
+    if (event.type === "plan") void this.readPlan(event.plan);
     if (event.type === "call-end") this.asks = event.reply.asks;
     if (event.type === "evicted")
       this.evicted = new Map([...this.evicted, [event.toolCallId, event.path]]);
@@ -51,18 +49,8 @@ export class Insight {
     const info = await agent.session(slot).catch(() => undefined);
     if (info === undefined) return;
     if (info === null) return this.forget();
-    const reads = [
-      agent.asks(slot).then((asks) => (this.asks = asks)),
-      agent.getAgentState(slot).then((state) => {
-        this.tasks = state.tasks_context.tasks;
-        this.summary = state.summary;
-        return this.#readPlan(state.plan_mode_context);
-      }),
-      this.#readContext(),
-      info.branches > 0 ? this.#readForks() : (this.forks = noForks),
-    ];
-    // Each tells something of its own: one that fails takes nothing from the others.
-    await Promise.allSettled(reads);
+    const later = await loadLater().catch(() => undefined);
+    await later?.readInsight(this, { agent, slot, info });
     if (this.#version === version) this.#changed();
   }
 
@@ -74,31 +62,11 @@ export class Insight {
     this.forks = noForks;
   }
 
-  async #readPlan(plan: PlanModeContext): Promise<void> {
+  async readPlan(plan: PlanModeContext): Promise<void> {
     this.plan = plan;
     const path = plan.current_plan_file;
     const text = path && (await this.#agent.files.read(this.#slot.userId ?? null, path).catch(() => ""));
     this.planText = text || "";
     this.#changed();
-  }
-
-  async #readContext(): Promise<void> {
-    const { parts } = await this.#agent.inspect(this.#slot);
-    const summary = parts.find(({ kind, replaces }) => kind === "summary" && replaces);
-    this.band = summary?.replaces
-      ? { nMessages: summary.replaces.messages, last: summary.replaces.last }
-      : null;
-    const evicted = parts.filter(({ evictedTo, messageId }) => evictedTo && messageId);
-    this.evicted = new Map(evicted.map((part) => [part.messageId ?? "", part.evictedTo ?? ""]));
-  }
-
-  async #readForks(): Promise<void> {
-    const branches = await this.#agent.branches(this.#slot);
-    const paths = branches.map(async (branch) => {
-      const messages = await this.#agent.history(this.#slot, { branch: branch.id, limit: pathSize });
-      return { branch, messages, whole: messages.length < pathSize };
-    });
-    const { forksOf } = await loadLater();
-    this.forks = forksOf(await Promise.all(paths));
   }
 }

@@ -3,9 +3,9 @@ import "./overlays.css";
 
 export { notesOf } from "./by-rules.ts";
 export { fileName, imagesOf, save } from "./files.ts";
-export { forksOf } from "./forks.ts";
 export { Hits } from "./hits.tsx";
 export { MenuItems } from "./menu-items.tsx";
+export { readInsight } from "./read-insight.ts";
 export { RenameDialog } from "./rename-dialog.tsx";
 export { dayAtLock, drawing } from "./shown.ts";
 export { Turns } from "./turns.tsx";

@@ -6,7 +6,7 @@ import { App } from "./app.tsx";
 import { Chat } from "./chat.ts";
 import { prepareLater } from "./lazy.tsx";
 import { counted } from "./loading.ts";
-import { defaults, keep, noKey, readChoices, readKey } from "./settings/choices.ts";
+import { defaults, hasChosen, noKey } from "./settings/choices.ts";
 import type { Choices, Key } from "./settings/choices.ts";
 import { StartProblem } from "./start-problem.tsx";
 import { problemOf } from "./turn.ts";
@@ -14,23 +14,39 @@ import { problemOf } from "./turn.ts";
 const root = document.getElementById("app") ?? document.body;
 let inUse: Chat | null = null;
 
-async function start(choices: Choices, key: Key): Promise<void> {
+interface Chosen {
+  readonly choices: Choices;
+  readonly key: Key;
+}
+
+const plain: Chosen = { choices: defaults, key: noKey };
+
+async function chosen(): Promise<Chosen> {
+  if (!hasChosen()) return plain;
+  const { readChoices, readKey } = await import("./settings/kept.ts");
+  const choices = readChoices();
+  return { choices, key: readKey(choices) };
+}
+
+async function start(choosing: Promise<Chosen>): Promise<void> {
   const progress = document.querySelector("progress");
   const tell = (part: number) => {
     if (progress) progress.value = part;
   };
+  let isPlain = false;
   try {
+    const { choices, key } = await choosing;
+    isPlain = choices === defaults;
     const agent = await counted(() => openAgent(choices, key), tell);
     show(agent, choices, key);
   } catch (error) {
     const place = document.querySelector<HTMLElement>(".start") ?? root;
     place.replaceChildren();
-    const isPlain = choices === defaults;
     render(
       <StartProblem
         problem={problemOf(error)}
         onRetry={() => location.reload()}
-        {...(!isPlain && { onPlain: () => void start(defaults, noKey) })}
+        {...(!isPlain && { onPlain: () => void start(Promise.resolve(plain)) })}
       />,
       place,
     );
@@ -50,6 +66,7 @@ function show(agent: Agent, choices: Choices, key: Key): void {
 /** What runs goes on to its end with the agent it began with; what is said next is the new one's. */
 async function apply(choices: Choices, key: Key): Promise<boolean> {
   const last = inUse;
+  const { keep } = await import("./settings/kept.ts");
   const agent = await openAgent(choices, key);
   const isKept = keep(choices, key);
   show(agent, choices, key);
@@ -60,5 +77,4 @@ async function apply(choices: Choices, key: Key): Promise<boolean> {
 
 // Where the address names a session, its turns are wanted as soon as the wasm is here.
 if (location.hash) prepareLater();
-const choices = readChoices();
-await start(choices, readKey(choices));
+await start(chosen());

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import type { HtmlTagDescriptor, Plugin } from "vite";
 import { policyInPage } from "../src/build/policy.mjs";
-import { look } from "./text/look.ts";
+import { shell } from "./text/shell.ts";
 import { talk } from "./text/talk.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -16,7 +16,7 @@ const words: Plugin = {
     order: "pre",
     handler: (html) =>
       html.replace(/\{\{(\w+)\}\}/g, (whole, name: string) => {
-        const texts = { ...look.shell, user: talk.user };
+        const texts = { ...shell, user: talk.user };
         const text = Object.entries(texts).find(([key]) => key === name)?.[1];
         if (text === undefined) throw new Error(`${whole} is not among the texts of the shell`);
         return text;
@@ -30,7 +30,7 @@ const head: Plugin = {
   apply: "build",
   transformIndexHtml: {
     order: "post",
-    handler(_, { bundle = {} }) {
+    handler(html, { bundle = {} }) {
       // Both parts: an agent that can do all that this page shows needs them at once.
       const wasm = Object.keys(bundle).filter((name) => name.endsWith(".wasm"));
       const preload = (name: string) => ({
@@ -47,7 +47,7 @@ const head: Plugin = {
         },
         ...wasm.map((name) => ({ tag: "link", attrs: preload(name), injectTo: "head" as const })),
       ];
-      return tags;
+      return { html: html.replace(/\n\s+/g, "\n"), tags };
     },
   },
 };

@@ -6,6 +6,17 @@ const closing = /^export \{ initSync, __wbg_init as default \};\s*$/m;
 const installed = "wasm = instance.exports;";
 const imported = "const imports = __wbg_get_imports();";
 const view = /^let (cached\w+Memory\d+) = null;$/gm;
+// What nobody calls here: the loader (src/npm/entry has its own), another way to pass what `initSync` takes, `using` of what
+// we free ourselves, and help for hosts that cannot encode into memory, which have no wasm of ours either.
+const unused = [
+  /^async function __wbg_load\(.*?^}\n/ms,
+  /^let __wbg_init_promise;\n/m,
+  /^async function __wbg_init\(.*?^}\n/ms,
+  /^async function __wbg_init_once\(.*?^}\n/ms,
+  /^ {4}if \(module !== undefined\) \{.*?^ {4}\}\n/ms,
+  /^if \(!\('encodeInto' in cachedTextEncoder\)\) \{.*?^}\n/ms,
+  /^if \(Symbol\.dispose\).*\n/gm,
+];
 const exported = /^export (?=(?:class|function|const) ([A-Za-z_$][\w$]*))/gm;
 
 /**
@@ -25,11 +36,13 @@ export function glueFactory(glue, seal) {
   if (!glue.includes(imported)) throw unexpected("gets its imports in another way");
   const views = [...glue.matchAll(view)].map((match) => match[1]);
   if (views.length === 0) throw unexpected("keeps no views of its memory");
-  const body = glue
+  const body = unused
+    .reduce(without, glue)
     .replace(closing, "")
+    .replace("function initSync(module) {", "function initSync({ module }) {")
     .replace(exported, "")
     .replace(installed, "wasm = guard(raw = instance.exports);")
-    .replaceAll(imported, "const imports = (glue = { ...__wbg_get_imports(), lockgate: { rest: fetchRest } });")
+    .replace(imported, "const imports = (glue = { ...__wbg_get_imports(), lockgate: { rest: fetchRest } });")
     .trimEnd();
   const left = /^\s*(?:export|import)\b.*|import\.meta.*|\bimport\(.*/m.exec(body);
   if (left) throw unexpected(`still has \`${left[0].trim()}\``);
@@ -45,6 +58,12 @@ export function glueFactory(glue, seal) {
     "}",
     "",
   ].join("\n");
+}
+
+function without(glue, pattern) {
+  const rest = glue.replace(pattern, "");
+  if (rest === glue) throw unexpected(`no longer has ${pattern}`);
+  return rest;
 }
 
 function unexpected(what) {

@@ -13,7 +13,7 @@ export interface Guarded {
 }
 
 // Closures are called by timers, promises and events. Nobody there could catch anything: in Node it would end the process.
-const isCallback = (name: string): boolean => name.startsWith("wasm_bindgen__convert__closures");
+const isCallback = (name: string): boolean => name.startsWith("callback");
 
 // What the first part gives to the rest: the glue knows nothing of it.
 const isOfRest = (name: string): boolean => /^[$\d]/.test(name);

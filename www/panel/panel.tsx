@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent, Slot } from "lockgate";
 import type { Insight } from "../insight.ts";
+import { inside } from "../text/inside.ts";
 import { look } from "../text/look.ts";
 import { ContextView } from "./context-view.tsx";
 import { FilesView, NotesView } from "./files-view.tsx";
@@ -61,7 +62,7 @@ export function Panel({ agent, slot, version, insight, isAtWork, takesFocus }: P
             tabIndex={tab === open ? 0 : -1}
             onClick={() => setOpen(tab)}
           >
-            {look.panel.tabs[tab]}
+            {inside.tabs[tab]}
           </button>
         ))}
       </div>

@@ -2,7 +2,8 @@
 import { useRef, useState } from "preact/hooks";
 import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
-import { noKey, readKey } from "./choices.ts";
+import { noKey } from "./choices.ts";
+import { readKey } from "./kept.ts";
 import type { FormProps } from "./compaction-form.tsx";
 import { tryModel } from "./connection.ts";
 import type { Finding } from "./connection.ts";

@@ -10,6 +10,7 @@ export const inside = {
     save: "Save",
     cancel: "Cancel",
   },
+  tabs: { work: "Tasks", context: "Context", state: "State", files: "Files", memory: "Memory" },
   context: {
     kinds: {
       system: "System",

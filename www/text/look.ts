@@ -1,13 +1,6 @@
 // The texts of the start, and the names of what is loaded later, in one place with all others, ready for another language.
 
 export const look = {
-  shell: {
-    description: "Conversations that live in this browser.",
-    loading: "Loading the engine",
-    late: "This takes longer than it should.",
-    again: "Load again",
-    noScript: "Lockgate runs in the browser and needs JavaScript.",
-  },
   start: {
     failed: "Lockgate could not start",
     kept: "Your sessions are untouched: they stay where they are stored.",
@@ -18,7 +11,6 @@ export const look = {
     label: "Inside this session",
     open: "Inside this session (i)",
     close: "Close",
-    tabs: { work: "Tasks", context: "Context", state: "State", files: "Files", memory: "Memory" },
   },
   settings: { open: "Settings" },
   loadFailed: "This part of the page could not be loaded",

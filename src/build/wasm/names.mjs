@@ -9,7 +9,9 @@ const FUNCTION = 0;
 const imported = /(?<=^ {8})__wb\w+(?=: function)/gm;
 const exported = /(?<=\bwasm\.)\w+/g;
 // src/npm/guard.ts knows these by their names, and src/npm/instance.ts the memory.
-const isKept = /^memory$|_free$|^__wbindgen_destroy_closure$|^wasm_bindgen__convert__closures/;
+const isKept = /^memory$|_free$|^__wbindgen_destroy_closure$/;
+// What timers, promises and events call. The compiler has several ways to write this, and src/npm/guard.ts knows only ours.
+const isCallback = /convert__closures/;
 
 /** The wasm and its glue with the same short names in both. */
 export function withShortNames(wasm, glue) {
@@ -51,9 +53,10 @@ function shortExports(body, names, used) {
   const reader = new Reader(body);
   const entries = Array.from({ length: reader.number() }, (_, n) => {
     const name = reader.text();
-    if (used.has(name)) names.set(name, shortName(n));
+    if (used.has(name)) names.set(name, isCallback.test(name) ? `callback${n}` : shortName(n));
     return Buffer.concat([written(names.get(name) ?? name), leb(reader.byte()), leb(reader.number())]);
   });
+  if (![...names.keys()].some((name) => isCallback.test(name))) throw unexpected("no callback is exported");
   return Buffer.concat([leb(entries.length), ...entries]);
 }
 

@@ -1,0 +1,9 @@
+// The texts of the page before its script has come: the build writes them into the HTML.
+
+export const shell = {
+  description: "Conversations that live in this browser.",
+  loading: "Loading the engine",
+  late: "This takes longer than it should.",
+  again: "Load again",
+  noScript: "Lockgate runs in the browser and needs JavaScript.",
+} as const;
