@@ -210,7 +210,7 @@ impl Inner {
     pub(super) async fn recover(&self, session: &mut Session) -> Result<bool> {
         for input in self.sessions.inputs(&session.slot).await? {
             if input.resends {
-                if !self.recover_resend(session, input).await? {
+                if !Box::pin(self.recover_resend(session, input)).await? {
                     return Ok(false);
                 }
                 continue;

@@ -168,7 +168,7 @@ impl Driver {
                 return self.ended_before_acceptance();
             }
             let (met, input) = if self.input.resends {
-                self.agent.take_back(&mut session, &self.input).await?
+                Box::pin(self.agent.take_back(&mut session, &self.input)).await?
             } else {
                 let met =
                     meet(&self.agent, &session, &self.input, matches!(before, Before::Retryable))?;
@@ -226,7 +226,7 @@ impl Driver {
             Either::First(spoken) => spoken,
             Either::Second(never) => match never {},
         };
-        self.commit(session, spoken, &input).await
+        Box::pin(self.commit(session, spoken, &input)).await
     }
 
     /// Keeps the session ours while the call runs; if somebody takes it all the same, the call is told.

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::future::Local;
 use crate::message::{Message, Role};
 use crate::mutants;
 use crate::port::Batch;
@@ -51,16 +52,23 @@ enum Stand {
 impl Sessions {
     /// Stores a turn or a step, on top of whatever was stored meanwhile where that is allowed. If it cannot be stored the
     /// session in hand is as it was, so that it can be tried again.
-    pub async fn finish(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
-        let revision = session.revision.clone();
-        let saved = self.finish_on(session, turn).await;
-        if saved.is_err() {
-            session.revision = revision;
-        }
-        if mutants::is("early-acknowledge") {
-            return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
-        }
-        saved
+    pub fn finish<'a>(
+        &'a self,
+        session: &'a mut Session,
+        turn: &'a Turn,
+    ) -> Local<'a, Result<Saved>> {
+        // In a box of its own: a call that waits for its model does not hold the room in which it will be saved.
+        Box::pin(async move {
+            let revision = session.revision.clone();
+            let saved = self.finish_on(session, turn).await;
+            if saved.is_err() {
+                session.revision = revision;
+            }
+            if mutants::is("early-acknowledge") {
+                return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
+            }
+            saved
+        })
     }
 
     async fn finish_on(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
@@ -110,7 +118,7 @@ impl Sessions {
                 }
                 return Ok(Saved { version, bytes: 0, overtaken });
             }
-            match self.stand(session, &base, &theirs, &turn).await? {
+            match Box::pin(self.stand(session, &base, &theirs, &turn)).await? {
                 Stand::OnTop(facts) => {
                     if theirs.view != base.view && session.left.is_none() {
                         turn.keep_own_edits();
@@ -127,7 +135,7 @@ impl Sessions {
                     head = Head { leaf, view, edits, anchor, card, facts, ..theirs };
                 }
                 Stand::Aside(why) => {
-                    return self.set_aside(session, &base, theirs, &turn, why).await;
+                    return Box::pin(self.set_aside(session, &base, theirs, &turn, why)).await;
                 }
             }
         }
