@@ -123,10 +123,12 @@ impl Turn<'_> {
             Err(_) => "error",
         };
         let usage = reply.message.usage.clone().unwrap_or_default();
-        let window = way.model.window(self.tag);
         let messages = reshaped.messages.as_deref().unwrap_or(&session.context);
         // A model that counts nothing costs nothing here, however long the conversation is.
-        let asked_for = if usage.input_tokens > 0 { tokens::at_least(messages) } else { 0 };
+        let (asked_for, window) = match usage.input_tokens {
+            0 => (0, None),
+            _ => (tokens::at_least(messages), way.model.window(self.tag)),
+        };
         let is_cut = tokens::is_cut(asked_for, usage.input_tokens, window);
         if received.is_ok() && !is_cut && reshaped.messages.is_none() {
             self.learn(session, usage.input_tokens);
@@ -246,7 +248,7 @@ impl Turn<'_> {
 
     /// Lets whoever pulls the call see what there is before the model is asked for more.
     async fn breathe(&self) {
-        let mut shown = self.outbox.is_empty();
+        let mut shown = !self.outbox.is_wanted();
         std::future::poll_fn(|context| {
             if std::mem::replace(&mut shown, true) {
                 return std::task::Poll::Ready(());

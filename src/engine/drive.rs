@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Event, Reply, SerializedError};
-use crate::future::{Either, race};
+use crate::future::{Either, race, rarely};
 use crate::message::{Message, Role, rfc3339};
 use crate::port::Held;
 use crate::slot::Slot;
@@ -159,7 +159,7 @@ impl Driver {
                 return self.ended_before_acceptance();
             }
             let (met, input) = if self.input.resends {
-                let taken = self.agent.take_back(&mut session, &self.input).await?;
+                let taken = rarely(self.agent.take_back(&mut session, &self.input)).await?;
                 let Some(taken) = taken else { continue };
                 taken
             } else {
@@ -219,7 +219,7 @@ impl Driver {
             Either::First(spoken) => spoken,
             Either::Second(never) => match never {},
         };
-        self.commit(session, spoken, &input).await
+        Box::pin(self.commit(session, spoken, &input)).await
     }
 
     /// Keeps the session ours while the call runs; if somebody takes it all the same, the call is told.
@@ -277,7 +277,7 @@ impl Driver {
             warned = true;
         }
         self.held = self.agent.hold(&self.slot).await?;
-        Box::pin(self.take_post()).await
+        rarely(self.take_post()).await
     }
 
     async fn commit(

@@ -86,7 +86,9 @@ impl Turn<'_> {
 
     /// The pass before a request.
     async fn fit(&self, session: &mut Session) {
-        let (options, window) = (self.options(), self.window());
+        let options = self.options();
+        let is_asked = options.eviction.is_some() || options.compaction.when == When::ByTrigger;
+        let window = if is_asked { self.window() } else { None };
         let eviction =
             options.eviction.as_ref().map(|eviction| self.readable(eviction).within(window));
         if let Some(eviction) = &eviction {

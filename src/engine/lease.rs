@@ -123,7 +123,7 @@ impl Inner {
         loop {
             self.host.sleep(WATCH_MS).await;
             // A store that fails now fails the call's own commit too, if it goes on failing.
-            match self.sessions.keep_open(slot, call_id).await {
+            match Box::pin(self.sessions.keep_open(slot, call_id)).await {
                 Ok(Kept::ToStop(says)) => cancel.ask(Cause::Stopped(says)),
                 Ok(Kept::Lost) => cancel.ask(Cause::Robbed),
                 Ok(Kept::Ours) | Err(_) => {}

@@ -22,10 +22,11 @@ impl Inner {
 
     /// Saves the turn that waits, if there is one. Whoever calls this holds the session, and has not read it yet.
     pub(super) async fn save_unsaved(&self, slot: &Slot) -> Result<()> {
-        let Some((mut session, turn)) = self.unsaved.borrow().get(slot).cloned() else {
+        let Some(mut unsaved) = self.unsaved.borrow().get(slot).cloned().map(Box::new) else {
             return Ok(());
         };
-        let saved = self.sessions.finish(&mut session, &turn).await;
+        let (session, turn) = &mut *unsaved;
+        let saved = self.sessions.finish(session, turn).await;
         if let Err(error) = saved
             && is_passing(error.kind())
         {

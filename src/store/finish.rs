@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
-use crate::future::rarely;
+use crate::future::{Local, rarely};
 use crate::message::{Message, Role};
 use crate::mutants;
 use crate::port::Batch;
@@ -52,16 +52,23 @@ enum Stand {
 impl Sessions {
     /// Stores a turn or a step, on top of whatever was stored meanwhile where that is allowed. If it cannot be stored the
     /// session in hand is as it was, so that it can be tried again.
-    pub async fn finish(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {
-        let revision = session.revision.clone();
-        let saved = self.finish_on(session, turn).await;
-        if saved.is_err() {
-            session.revision = revision;
-        }
-        if mutants::is("early-acknowledge") {
-            return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
-        }
-        saved
+    pub fn finish<'a>(
+        &'a self,
+        session: &'a mut Session,
+        turn: &'a Turn,
+    ) -> Local<'a, Result<Saved>> {
+        // In a box of its own: a call that waits for its model does not hold the room in which it will be saved.
+        Box::pin(async move {
+            let revision = session.revision.clone();
+            let saved = self.finish_on(session, turn).await;
+            if saved.is_err() {
+                session.revision = revision;
+            }
+            if mutants::is("early-acknowledge") {
+                return Ok(Saved { version: session.version(), bytes: 0, overtaken: true });
+            }
+            saved
+        })
     }
 
     async fn finish_on(&self, session: &mut Session, turn: &Turn) -> Result<Saved> {

@@ -56,7 +56,7 @@ impl Session {
     pub(super) fn closed(&mut self, head: Head, path: Option<Head>, turn: &Turn) -> bool {
         match self.left.take() {
             Some(_) if turn.outcome.is_none() => {
-                (self.head, self.left) = (path.or_else(|| self.head.take()), Some(head));
+                (self.head, self.left) = (path.or_else(|| self.head.take()), Some(head.into()));
                 true
             }
             resent => {
@@ -113,7 +113,7 @@ impl Sessions {
         path.edits = path.edits.take(|id| context.iter().any(|message| message.id == id));
         session.lineage.changed(0);
         session.bytes = context.iter().map(|message| message.weight()).sum();
-        (session.context, session.left, session.head) = (context, Some(head), Some(path));
+        (session.context, session.left, session.head) = (context, Some(head.into()), Some(path));
         Ok(Some(asked))
     }
 

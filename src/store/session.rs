@@ -46,7 +46,7 @@ pub struct Session {
     /// How the context differs from the stored view.
     pub reshaping: Reshaping,
     /// The stored head, while a resend builds another path in its place: then `head` is on that path.
-    pub left: Option<Head>,
+    pub left: Option<Box<Head>>,
 }
 
 /// What a batch would make of a session, to be taken over once it is committed.
@@ -82,7 +82,7 @@ impl Session {
 
     /// The head that the store has.
     pub fn stored_head(&self) -> Option<&Head> {
-        self.left.as_ref().or(self.head.as_ref())
+        self.left.as_deref().or(self.head.as_ref())
     }
 
     /// The commits that made it.

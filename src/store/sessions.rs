@@ -96,7 +96,7 @@ impl Sessions {
                 return Ok(self.absent(slot, keys, Some(record.revision)));
             };
             // An entry that is missing may have been moved away by a newer head: read that.
-            if let Some(context) = self.context(&keys, &head, known).await? {
+            if let Some(context) = Box::pin(self.context(&keys, &head, known)).await? {
                 let bytes = context.iter().map(|message| message.weight()).sum();
                 let absent = self.absent(slot, keys, Some(record.revision));
                 return Ok(Session { head: Some(*head), context, bytes, ..absent });
@@ -335,7 +335,7 @@ impl Session {
     pub(super) fn take(&mut self, change: Change) {
         self.revision = Some(change.batch.revision);
         match &mut self.left {
-            Some(left) => *left = change.head,
+            Some(left) => **left = change.head,
             None => self.head = Some(change.head),
         }
     }

@@ -73,6 +73,7 @@ impl Call {
     /// before it waits for whoever may watch later.
     pub fn poll(&self, watched: bool) -> Option<String> {
         let mut call = self.call.take()?;
+        self.outbox.watch(watched);
         let shown = poll((self.number, &self.waker), |context| {
             if watched {
                 return call.poll_batch(context).map(|events| json::to_text(&events));
