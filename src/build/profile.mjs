@@ -40,9 +40,11 @@ export async function provider(request, response) {
 }
 
 function answer(said, response) {
+  const refusal = '{"error":{"message":"no","type":"invalid_request_error"}}';
+  if (said.includes("Refuse") && !said.includes("again")) return response.writeHead(400, { "content-type": "application/json" }).end(refusal);
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (...chunks) => chunks.forEach((each) => response.write(`data: ${JSON.stringify(each)}\n\n`));
-  if (said.includes("nothing") && !said.includes("again")) return send(chunk({ role: "assistant", content: "…" }));
+  if (said.includes("nothing") && !said.includes("Refuse")) return send(chunk({ role: "assistant", content: "…" }));
   if (said.includes("weather")) {
     send(chunk({ role: "assistant", content: null }), call({ id: "t1", type: "function", function: { name: "weather", arguments: "" } }));
     send(call({ function: { arguments: '{"city":' } }), call({ function: { arguments: '"Paris"}' } }), chunk({}, "tool_calls"), usage);

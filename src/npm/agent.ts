@@ -388,10 +388,9 @@ class AgentHandle implements Agent {
     if (this.#closed) throw new LockgateError("SHUTTING_DOWN", "the agent is closed", { hint: "make a new agent" });
     const instance = this.#engine.instance();
     if (this.#made?.instance === instance) return this.#made;
-
-    const { plain, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab } = this.#checked;
+    const { plain, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, cacheBytes } = this.#checked;
     const lock = locksOf(crossTab && store.capabilities.shared !== "process", store);
-    const ports = portsOf(instance, this.#calls, { model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, lock, node: this.#node });
+    const ports = portsOf(instance, this.#calls, { model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, lock, node: this.#node, cacheBytes });
     const core = instance.own(instance.enter(() => new instance.core.Agent(plain, ports)));
     if (this.#shutting) instance.enter(() => core.shutDown());
     this.#made = { instance, core };

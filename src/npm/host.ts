@@ -55,10 +55,11 @@ export function portsOf(
     readonly middleware: readonly Middleware[];
     readonly lock: Lock;
     readonly node: Node;
+    readonly cacheBytes: number;
   },
 ): Ports {
   // One mirror for all of them: what one has been given, the others have too.
-  const mirrors = new Mirrors();
+  const mirrors = new Mirrors(parts.cacheBytes);
   return {
     // A call may have a model of its own; what it falls back to is the agent's.
     model: modelPort(instance, calls, mirrors, (tag) => calls.get(tag)?.model ?? parts.model),
@@ -89,7 +90,7 @@ function modelPort(instance: Instance, calls: Calls, mirrors: Mirrors, modelOf: 
     send: (tag: number, around: string, body: Uint8Array) => answerPort(instance, modelOf(tag).provider!.send(around, body)),
     known: (lineage: number, unchanged: number) => mirrors.known(lineage, unchanged),
     ask(tag: number, lineage: number, added: string, rest: string, others: string | undefined): Deltas {
-      const messages = mirrors.extend(lineage, JSON.parse(added) as Msg[]);
+      const messages = mirrors.extend(lineage, added);
       const { system, generate } = JSON.parse(rest) as Pick<ModelRequest, "system" | "generate">;
       if (others !== undefined) tools = deepFrozen(JSON.parse(others) as ModelRequest["tools"]);
       const offered = tools;

@@ -5,7 +5,7 @@ import type { Calls } from "./host.js";
 import { comesFrom, insideOf, within } from "./inside.js";
 import type { Mirrors } from "./mirror.js";
 import { wellFormed } from "./text.js";
-import type { Middleware, ModelRequest, Msg, RunContext, ToolContext } from "./types.js";
+import type { Middleware, ModelRequest, RunContext, ToolContext } from "./types.js";
 
 const POINTS = ["onCall", "systemPrompt", "beforeModel", "afterModel", "beforeTool", "afterTool", "onEnd"] as const;
 type Point = (typeof POINTS)[number];
@@ -35,7 +35,7 @@ export function hookPort(calls: Calls, mirrors: Mirrors, middleware: Middleware)
     known: (lineage, unchanged) => mirrors.known(lineage, unchanged),
     at(point, given, { tag, tool, lineage, added }) {
       const value = JSON.parse(given) as unknown;
-      const messages = point === "beforeModel" ? mirrors.extend(lineage, JSON.parse(added) as Msg[]) : undefined;
+      const messages = point === "beforeModel" ? mirrors.extend(lineage, added) : undefined;
       const run = async (): Promise<string> => {
         // Not while Rust is on the stack: what a user wrote may call into it.
         await null;

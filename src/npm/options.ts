@@ -29,6 +29,8 @@ export interface Checked {
   readonly tools: readonly ToolKind[];
   readonly middleware: readonly Middleware[];
   readonly crossTab: boolean;
+  /** How much of conversations is kept in memory. */
+  readonly cacheBytes: number;
   /** Whether we made the store ourselves, and so close it. */
   readonly ownStore: boolean;
 }
@@ -124,7 +126,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
     const { name, description, inputSchema, parallel, timeoutMs, presets, execute, readOnly } = each;
     return { name, description, inputSchema, parallel, timeoutMs, presets, readOnly, external: execute === undefined, checks: hasOpinion(each) };
   });
-  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, ownStore: options.store === undefined };
+  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, cacheBytes: options.cache?.bytes ?? 64 << 20, ownStore: options.store === undefined };
 }
 
 function checkModel(name: string, model: unknown): ModelKind {

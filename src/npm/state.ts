@@ -31,5 +31,5 @@ function contextOf(core: CoreCall, mirrors: Mirrors): readonly Msg[] | undefined
   if (shown === undefined) return undefined;
   const [lineage, unchanged] = shown as unknown as [number, number];
   const known = mirrors.known(lineage, unchanged);
-  return mirrors.extend(lineage, JSON.parse(core.added(known)) as Msg[]);
+  return mirrors.extend(lineage, core.added(known));
 }

@@ -66,11 +66,11 @@ const unusual = async () => {
   return told;
 };
 
-test("a page that only talks does not need the rest: first questions, tools, a stop, a refusal, a second visit", { timeout: 60_000 }, async () => {
+test("a page that only talks does not need the rest: first questions, tools, a stop, mistakes, a refusal, a second visit", { timeout: 60_000 }, async () => {
   await withPage({ rest: lost }, async (page, asked) => {
     const usual = () => import("/usual.mjs").then((story) => story.usual());
     const { said, heard } = await page.evaluate(usual);
-    assert.deepEqual(said, ["Hello.", "Hello.", "Hello.", "Hello.", "interrupted", "MODEL_BAD_REQUEST", "Hello.", "two words"]);
+    assert.deepEqual(said, ["Hello.", "Hello.", "Hello.", "Hello.", "interrupted", "ID_INVALID", "MODEL_BAD_REQUEST", "Hello.", "two words"]);
     assert.ok(heard);
     const n = asked.filter(isRest).length;
     assert.ok(n <= 2, `rest.wasm was asked for ${n} times: something that people do at once needs it; run \`npm run profile\``);

@@ -51,3 +51,30 @@ story(
     assert.deepEqual(said, kept.flatMap((n) => [`q${n}`, "ok"]));
   },
 );
+
+story(
+  "W-06: a conversation larger than the cache is in memory once, however often it is read again",
+  async ({ createAgent, customModel, memoryStore, assert }) => {
+    const { setFlagsFromString } = await import("node:v8");
+    const { runInNewContext } = await import("node:vm");
+    setFlagsFromString("--expose-gc");
+    const gc = runInNewContext("gc");
+    const model = customModel({
+      id: "m",
+      async *generate({ messages }) {
+        yield { type: "text", text: `answer ${messages.length} `.padEnd(1_000, "-") };
+      },
+    });
+    const agent = await createAgent({ name: "helper", model, store: memoryStore(), cache: { bytes: 50_000 } });
+    const used = async (n) => {
+      for (let call = 0; call < n; call++) await agent.call(`question ${call}`, { sessionId: "s" });
+      await agent.drain();
+      gc();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = await used(200);
+    const after = await used(200);
+    // Two hundred turns more weigh half a megabyte; a copy of all of it for each call would be some hundred.
+    assert.ok(after - before < 8_000_000, `${after - before} bytes for 200 turns`);
+  },
+);
