@@ -77,4 +77,5 @@ async function apply(choices: Choices, key: Key): Promise<boolean> {
 
 // Where the address names a session, its turns are wanted as soon as the wasm is here.
 if (location.hash) prepareLater();
-await start(chosen());
+// Not awaited: what is loaded meanwhile uses this script, and waits until it has run to its end.
+void start(chosen());

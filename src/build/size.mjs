@@ -36,7 +36,8 @@ export function pageFiles(folder = inRoot("target/www")) {
   const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
   const isPackage = (name) => /^(lockgate|models|remote|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
   const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
-  const follows = (name) => path.basename(name).startsWith("later-");
+  // The bundler's own few lines, which it calls its runtime, come with what follows.
+  const follows = (name) => /^(later|rolldown-runtime)-/.test(path.basename(name));
   return {
     page: names.filter((name) => !isPackage(name)),
     "first visit": names.filter(isFirst),
