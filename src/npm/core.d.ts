@@ -1,5 +1,7 @@
 // What the glue of wasm-bindgen gives us: `src/wasm` has the other half of each of these.
 
+import type { Wait } from "./wait.js";
+
 /**
  * A fresh, independent instance whose exports are what `guard` makes of them; `initSync` must come first. An instance of the
  * first part alone calls `fetchRest` when it needs more, and `complete` must have been called when that returns.
@@ -15,14 +17,9 @@ export interface Serves {
   wake(task: number): void;
   thawed(): Promise<void> | undefined;
   report(place: string): void;
-  wait(promise: Promise<unknown>): Waits;
-  sleep(ms: number): Waits & { cancel(): void };
-}
-
-/** Something that is waited for in place of Rust. */
-export interface Waits {
-  poll(task: number): number;
-  readonly value?: unknown;
+  wait(promise: Promise<unknown>): Wait;
+  /** Can be cancelled. */
+  sleep(ms: number): Wait;
 }
 
 export interface Core {

@@ -3,7 +3,7 @@
 import type { CallHandle } from "./call.js";
 import type { Answer } from "./http.js";
 import { deepFrozen } from "./frozen.js";
-import { Stop, insideOf, within } from "./inside.js";
+import { comesFrom, insideOf, within } from "./inside.js";
 import { storeKind } from "./kinds.js";
 import type { AtHand, ModelKind, ToolKind } from "./kinds.js";
 import { lockPort, storeLock } from "./lock-port.js";
@@ -137,9 +137,14 @@ function storePort(store: Store): unknown {
   const { get, list, commit } = storeKind(store)?.atHand ?? inPromises(store);
   return {
     get: (keys: string) => get(keys === "" ? [] : keys.split("\n")),
-    list: (prefix: string, after: string | undefined, limit: number | undefined, keysOnly: boolean) =>
-      list(prefix, { ...(after === undefined ? {} : { after }), ...(limit === undefined ? {} : { limit }), ...(keysOnly ? { keysOnly } : {}) }),
-    commit: (batch: string, values: Uint8Array) => commit(batchOf(batch, values)),
+    list: (prefix: string, page: string) => list(prefix, JSON.parse(page) as object),
+    commit: (text: string, values: Uint8Array) => {
+      const batch = JSON.parse(text) as Omit<Batch, "put"> & { readonly put: { readonly key: string; value: number | Uint8Array }[] };
+      let end = 0;
+      // A value is its length here; the bytes follow each other in the wasm's memory, and are copied out of it at once.
+      for (const record of batch.put) record.value = values.slice(end, (end += record.value as number));
+      return commit(batch as Batch);
+    },
   };
 }
 
@@ -150,21 +155,6 @@ function inPromises(store: Store): AtHand {
     get: async (keys) => get.call(store, keys),
     list: async (prefix, page) => list.call(store, prefix, page),
     commit: async (batch) => commit.call(store, batch),
-  };
-}
-
-/** A batch as Rust hands it over: its values are in the wasm's memory, one after the other, and are copied out of it here. */
-function batchOf(text: string, values: Uint8Array): Batch {
-  const [expect, revision, lengths, remove, removePrefix] = JSON.parse(text) as [
-    readonly [string, string | null] | null, string, readonly (readonly [string, number])[], readonly string[], readonly string[],
-  ];
-  let end = 0;
-  return {
-    ...(expect === null ? {} : { expect: { key: expect[0], revision: expect[1] } }),
-    revision,
-    put: lengths.map(([key, length]) => ({ key, value: values.slice(end, (end += length)) })),
-    remove,
-    ...(removePrefix.length === 0 ? {} : { removePrefix }),
   };
 }
 
@@ -179,8 +169,22 @@ function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: Tool
   /** Begins something that a user wrote about one call of the tool. */
   const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext) => Promise<string>): unknown => {
     const inside = insideOf(calls, calls.get(tag)?.slot ?? { sessionId: "" });
-    const stopping = new Stop(inside);
-    const stop = (): void => queueMicrotask(() => stopping.ask());
+    let controller: AbortController | undefined;
+    let isStopped = false;
+    const abort = (): void => controller?.abort(new DOMException("the call was stopped", "AbortError"));
+    const stop = (): void => {
+      isStopped = true;
+      queueMicrotask(abort);
+    };
+    // Made when it is first asked for: most tools never do.
+    const signal = (): AbortSignal => {
+      if (controller === undefined) {
+        controller = new AbortController();
+        comesFrom(controller.signal, inside);
+        if (isStopped) abort();
+      }
+      return controller.signal;
+    };
     const forget = instance.onCrash(stop);
     const run = async (): Promise<string> => {
       // Not while Rust is on the stack: what a user wrote may call into it.
@@ -191,7 +195,7 @@ function toolPort(instance: Instance, calls: Calls, mirrors: Mirrors, tool: Tool
         suspended = String(reason);
         throw new DOMException("the call is suspended until its result is handed in", "AbortError");
       };
-      const context = call?.contextOf(mirrors, toolCallId, () => stopping.signal, suspend) ?? ({} as ToolContext);
+      const context = call?.contextOf(mirrors, toolCallId, signal, suspend) ?? ({} as ToolContext);
       const checked = await validated(tool.schema, input);
       try {
         const answer = await within(inside, () => work(checked, context));

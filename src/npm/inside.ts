@@ -20,31 +20,6 @@ const bySignal = new WeakMap<AbortSignal, Inside>();
 let now: Inside | undefined;
 let follower: Follower | null | undefined;
 
-/** A signal that is made when it is first asked for. A call made with it is known to come from inside. */
-export class Stop {
-  readonly #inside: Inside;
-  #controller: AbortController | undefined;
-  #isAsked = false;
-
-  constructor(inside: Inside) {
-    this.#inside = inside;
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      comesFrom(this.#controller.signal, this.#inside);
-      if (this.#isAsked) this.ask();
-    }
-    return this.#controller.signal;
-  }
-
-  ask(): void {
-    this.#isAsked = true;
-    this.#controller?.abort(new DOMException("the call was stopped", "AbortError"));
-  }
-}
-
 /** Whoever calls with this signal does so from inside. */
 export function comesFrom(signal: AbortSignal, inside: Inside): void {
   bySignal.set(signal, inside);

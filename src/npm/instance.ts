@@ -5,7 +5,7 @@ import { LockgateError, fromCore, isCoreError } from "./errors.js";
 import { emptied, guarded } from "./guard.js";
 import type { Exports } from "./guard.js";
 import { life } from "./life.js";
-import { Timer, Wait } from "./wait.js";
+import { Wait } from "./wait.js";
 import type { Wasm } from "./wasm.js";
 
 /** Something in wasm that is polled until it is over. */
@@ -43,7 +43,6 @@ export class Instance {
   readonly #sleepers = new Map<number, () => void>();
   readonly #objects = new Owned();
   readonly #cleanups = new Set<() => void>();
-  readonly #timers = new Set<Timer>();
   #watchdog: Watchdog | undefined;
   #place = "";
   #cause: unknown;
@@ -61,18 +60,30 @@ export class Instance {
         this.#place = place;
       },
       thawed: () => life.thawed(),
-      wait: (promise) => new Wait(promise, wake),
+      wait: (promise) => {
+        const wait = new Wait(wake);
+        promise.then((value) => wait.end(1, value), (error: unknown) => wait.end(2, error));
+        return wait;
+      },
       sleep: (ms) => {
-        const timer = new Timer(ms, wake, this.#timers);
-        // A callback may have swallowed the trap: then what is left of the instance goes on for a while.
-        if (!this.alive) timer.cancel();
-        return timer;
+        const wait = new Wait(wake);
+        const timer = setTimeout(() => {
+          forget();
+          wait.end(1);
+        }, ms);
+        const forget = this.onCrash(() => clearTimeout(timer));
+        wait.cancel = () => {
+          clearTimeout(timer);
+          forget();
+        };
+        return wait;
       },
     });
   }
 
   /** Does something if this instance crashes, or has crashed; the answer takes that back. */
   onCrash(cleanup: () => void): () => void {
+    // A callback may have swallowed the trap: then what is left of the instance goes on for a while.
     if (!this.alive) cleanup();
     this.#cleanups.add(cleanup);
     return () => void this.#cleanups.delete(cleanup);
@@ -85,7 +96,7 @@ export class Instance {
 
   /** Ends this instance, if nothing is open in it and it holds nothing that no store has; the next use begins a fresh one. */
   retire(): boolean {
-    if (!this.alive || this.#open.size > 0 || this.#cleanups.size > 0 || this.#timers.size > 0) return false;
+    if (!this.alive || this.#open.size > 0 || this.#cleanups.size > 0) return false;
     if (this.#objects.areNeeded()) return false;
     this.#objects.free();
     this.alive = false;
@@ -225,7 +236,6 @@ export class Instance {
     }
     for (const cleanup of this.#cleanups) cleanup();
     this.#cleanups.clear();
-    for (const timer of this.#timers) timer.cancel();
     this.#release();
     return error;
   }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use js_sys::{Array, Object, Reflect, Uint8Array};
+use serde::Serialize;
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
@@ -28,13 +29,7 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     fn get(this: &JsStore, keys: &str) -> std::result::Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch)]
-    fn list(
-        this: &JsStore,
-        prefix: &str,
-        after: Option<String>,
-        limit: Option<f64>,
-        keys_only: bool,
-    ) -> std::result::Result<JsValue, JsValue>;
+    fn list(this: &JsStore, prefix: &str, page: &str) -> std::result::Result<JsValue, JsValue>;
     /// The batch is JSON, with the length of each value in its place; the values themselves follow each other.
     #[wasm_bindgen(method, catch)]
     fn commit(this: &JsStore, batch: &str, values: &[u8]) -> std::result::Result<JsValue, JsValue>;
@@ -63,6 +58,43 @@ pub(super) fn open_store(config: Option<&Value>, ports: &JsValue) -> Result<Rc<d
     let capabilities = options::capabilities(of("capabilities").unwrap_or(&Value::Null))?;
     let store = port(ports, "store").unchecked_into::<JsStore>();
     Ok(Rc::new(CustomStore { store, capabilities }))
+}
+
+/// A page as JavaScript takes it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct About<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    keys_only: bool,
+}
+
+/// A batch as JavaScript takes it, but for its values.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Lengths<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expect: Option<Expect<'a>>,
+    revision: &'a str,
+    put: Vec<Put<'a>>,
+    remove: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    remove_prefix: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Expect<'a> {
+    key: &'a str,
+    revision: &'a Option<String>,
+}
+
+#[derive(Serialize)]
+struct Put<'a> {
+    key: &'a str,
+    value: usize,
 }
 
 /// A store that JavaScript keeps.
@@ -98,8 +130,9 @@ impl Store for CustomStore {
     }
 
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
-        let limit = page.limit.map(|limit| limit as f64);
-        let answer = self.store.list(prefix, page.after.clone(), limit, page.keys_only);
+        let about =
+            About { after: page.after.as_deref(), limit: page.limit, keys_only: page.keys_only };
+        let answer = self.store.list(prefix, &json::to_text(&about));
         Box::pin(async move {
             let found = settled(answer, ErrorKind::StoreUnavailable).await?;
             let found = found
@@ -120,11 +153,16 @@ impl Store for CustomStore {
     }
 
     fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
-        let Batch { expect, revision, remove, remove_prefix, put } = batch;
-        let lengths: Vec<_> = put.iter().map(|(key, value)| (key, value.len())).collect();
-        let about = json::to_text(&(expect, revision, lengths, remove, remove_prefix));
-        let values: Vec<_> = put.iter().map(|(_, value)| value.as_slice()).collect();
-        let answer = self.store.commit(&about, &values.concat());
+        let lengths = batch.put.iter().map(|(key, value)| Put { key, value: value.len() });
+        let about = Lengths {
+            expect: batch.expect.as_ref().map(|(key, revision)| Expect { key, revision }),
+            revision: &batch.revision,
+            put: lengths.collect(),
+            remove: &batch.remove,
+            remove_prefix: &batch.remove_prefix,
+        };
+        let values: Vec<_> = batch.put.iter().map(|(_, value)| value.as_slice()).collect();
+        let answer = self.store.commit(&json::to_text(&about), &values.concat());
         Box::pin(async move {
             match settled(answer, ErrorKind::StoreUnavailable).await?.as_string().as_deref() {
                 Some("ok") => Ok(Committed::Done),
