@@ -9,7 +9,10 @@ const entry = { page: here("../dist/entry/browser.js"), worker: here("../dist/en
 /** The one file of ours that a page fetches before it works; the rest of the wasm comes behind it. */
 const wasm = here("../dist/page.wasm");
 
-/** The bytes of every file that a page loads. */
+/** The bytes of what a page loads of ours in the background, when it works already. */
+export const laterFiles = (name) => (name === "lockgate" ? [fs.readFileSync(here("../dist/rest.wasm"))] : []);
+
+/** The bytes of every file that a page loads before it answers. */
 export async function pageFiles(name) {
   const { outputFiles } = await esbuild.build({
     ...common,

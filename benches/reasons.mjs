@@ -33,7 +33,7 @@ const reasons = [
   { rows: ["cold", "edge"], why: "The wasm file is compiled before the first call. A loop by hand has nothing to load." },
   {
     rows: ["bundle"],
-    why: "The wasm file is nearly all of it, and it holds stores, locks between tabs, search, compaction and three providers whether a page uses them or not.",
+    why: "The first part of the wasm is most of it: the engine, with a store and locks between tabs, where the others load a loop and keep nothing.",
   },
 ];
 
