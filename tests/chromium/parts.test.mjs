@@ -113,14 +113,14 @@ test("where a page may not wait for a request, both parts are there before anyth
   });
 });
 
-test("where the rest is lost, what needs it says so, and nothing that was said is", { timeout: 60_000 }, async () => {
+test("V-12: where the rest is lost, what needs it says so, and nothing that was said is", { timeout: 60_000 }, async () => {
   await withPage({ rest: lost }, async (page) => {
     assert.deepEqual(await page.evaluate(unusual), ["hello", "ENGINE_CRASHED ENGINE_LOAD", "hello", 4]);
     assert.deepEqual(await page.evaluate(unusual), ["hello", "ENGINE_CRASHED ENGINE_LOAD", "hello", 8]);
   });
 });
 
-test("an agent with more than a page starts with waits for the rest, and says so if it cannot be had", { timeout: 60_000 }, async () => {
+test("V-12: an agent with more than a page starts with waits for the rest, and says so if it cannot be had", { timeout: 60_000 }, async () => {
   await withPage({ rest: lost }, async (page) => {
     const refused = await page.evaluate(async () => {
       const { createAgent, demoModel } = await import("/dist/entry/browser.js");

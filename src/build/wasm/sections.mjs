@@ -3,15 +3,19 @@
 /** What every wasm file begins with. */
 const HEADER = 8;
 
-/** The sections of a wasm file, in order: `{ id, name, at, body }`; `name` is that of a custom section, `at` where the body begins. */
+/**
+ * The sections of a wasm file, in order: `{ id, name, at, body, whole }`; `name` is that of a custom section, `at` where the
+ * body begins, and `whole` the section with its id and length.
+ */
 export function sectionsOf(bytes) {
   const sections = [];
   const reader = new Reader(bytes, HEADER);
   while (reader.at < bytes.length) {
+    const start = reader.at;
     const id = reader.byte();
     const end = reader.number() + reader.at;
     const name = id === 0 ? reader.text() : "";
-    sections.push({ id, name, at: reader.at, body: bytes.subarray(reader.at, end) });
+    sections.push({ id, name, at: reader.at, body: bytes.subarray(reader.at, end), whole: bytes.subarray(start, end) });
     reader.at = end;
   }
   return sections;
@@ -19,16 +23,8 @@ export function sectionsOf(bytes) {
 
 /** The file without the custom sections for which `drops` is true. */
 export function withoutSections(bytes, drops) {
-  const kept = [bytes.subarray(0, HEADER)];
-  const reader = new Reader(bytes, HEADER);
-  while (reader.at < bytes.length) {
-    const start = reader.at;
-    const id = reader.byte();
-    const end = reader.number() + reader.at;
-    if (id !== 0 || !drops(reader.text())) kept.push(bytes.subarray(start, end));
-    reader.at = end;
-  }
-  return Buffer.concat(kept);
+  const kept = sectionsOf(bytes).filter(({ id, name }) => id !== 0 || !drops(name));
+  return Buffer.concat([bytes.subarray(0, HEADER), ...kept.map(({ whole }) => whole)]);
 }
 
 /** The file with other bodies in its sections: those that `change` makes of them. Custom sections stay as they are. */
