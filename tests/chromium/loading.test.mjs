@@ -3,20 +3,11 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
-import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
-import { project } from "../npm/project.mjs";
-import { launchOptions } from "./options.mjs";
+import { test } from "node:test";
+import { answerWith, opened } from "./served.mjs";
 
-let browser;
-let dist;
-before(async () => {
-  browser = await chromium.launch(launchOptions());
-  dist = path.join(await project(), "node_modules/lockgate/dist");
-});
-after(() => browser?.close());
+const there = opened();
 
-const types = { ".js": "text/javascript", ".wasm": "application/wasm" };
 const isInline = (pathname) => pathname.endsWith("inline-wasm.js");
 
 /**
@@ -34,12 +25,10 @@ function story(name, { wasm, policy, hides = [], entry = "browser.js", script = 
       if (pathname === "/main.js") return response.setHeader("content-type", "text/javascript").end(main(entry, script));
       if (hides.some((hidden) => pathname.endsWith(hidden))) return response.writeHead(404).end();
       if (/\/(core|page)\.wasm$/.test(pathname) && wasm !== undefined) return wasm(response, asked.filter((each) => each === pathname).length);
-      const file = path.join(dist, pathname.slice("/dist/".length));
-      if (!fs.existsSync(file)) return response.writeHead(404).end();
-      return response.setHeader("content-type", types[path.extname(file)] ?? "text/plain").end(fs.readFileSync(file));
+      return answerWith(path.join(there.dist, pathname.slice("/dist/".length)), response);
     });
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const context = await browser.newContext();
+    const context = await there.browser.newContext();
     try {
       const page = await context.newPage();
       const url = `http://127.0.0.1:${server.address().port}/`;
@@ -78,7 +67,7 @@ function refused(answer, wanted, ...patterns) {
   for (const pattern of patterns) assert.match(`${answer.message}\n${answer.hint}`, pattern);
 }
 
-const file = (name) => fs.readFileSync(path.join(dist, name));
+const file = (name) => fs.readFileSync(path.join(there.dist, name));
 
 story("V-12: where the wasm file is served, nothing else is asked for", {}, (answer, { asked }) => {
   works(answer);

@@ -1,24 +1,13 @@
 // The wasm in two files: a page starts with the first, and whatever needs the rest gets it, early or late.
 import assert from "node:assert/strict";
-import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
-import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { test } from "node:test";
 import { provider } from "../../src/build/profile.mjs";
 import { inRoot } from "../../src/build/run.mjs";
-import { project } from "../npm/project.mjs";
-import { launchOptions } from "./options.mjs";
+import { answerWith, opened } from "./served.mjs";
 
-let browser;
-let dist;
-before(async () => {
-  browser = await chromium.launch(launchOptions());
-  dist = path.join(await project(), "node_modules/lockgate/dist");
-});
-after(() => browser?.close());
-
-const types = { ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const there = opened();
 const isRest = (pathname) => pathname.endsWith("rest.wasm");
 
 /** A page on a server that answers requests for rest.wasm by `rest(response, n)`; `asked` is what was asked for. */
@@ -31,12 +20,11 @@ async function withPage({ rest, headers = {} }, story) {
     if (pathname === "/") return response.setHeader("content-type", "text/html").end('<!doctype html><link rel="icon" href="data:,">');
     if (pathname.startsWith("/v1/")) return provider(request, response);
     if (isRest(pathname) && rest !== undefined) return rest(response, asked.filter(isRest).length);
-    const file = pathname === "/usual.mjs" ? inRoot("src/build/wasm/usual.mjs") : path.join(dist, pathname.slice("/dist/".length));
-    if (!fs.existsSync(file)) return response.writeHead(404).end();
-    return response.setHeader("content-type", types[path.extname(file)] ?? "text/plain").end(fs.readFileSync(file));
+    const file = pathname === "/usual.mjs" ? inRoot("src/build/wasm/usual.mjs") : path.join(there.dist, pathname.slice("/dist/".length));
+    return answerWith(file, response);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const context = await browser.newContext();
+  const context = await there.browser.newContext();
   try {
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${server.address().port}/`);
@@ -48,7 +36,7 @@ async function withPage({ rest, headers = {} }, story) {
   }
 }
 
-const serve = (response) => response.setHeader("content-type", "application/wasm").end(fs.readFileSync(path.join(dist, "rest.wasm")));
+const serve = (response) => answerWith(path.join(there.dist, "rest.wasm"), response);
 const lost = (response) => response.writeHead(404).end();
 
 /** An agent that is asked for something a page does not start with, and then talks. */
