@@ -18,7 +18,7 @@ export async function fetchParts(page: URL, rest: URL): Promise<Wasm | WebAssemb
   return parts;
 }
 
-/** How long the rest may take in the background. */
+/** How long the rest may take in the background, all in all: `drain` and `close` wait for work that waits for it. */
 const PATIENCE_MS = 60_000;
 
 class Parts implements Wasm {
@@ -45,7 +45,8 @@ class Parts implements Wasm {
   }
 
   async #fetch(): Promise<void> {
-    const quietly = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal: AbortSignal.timeout(PATIENCE_MS) });
+    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const quietly = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal });
     this.#rest ??= await fetched(this.#address, quietly("default")).catch(() => fetched(this.#address, quietly("reload")));
   }
 }
