@@ -1,4 +1,4 @@
-// Runs the measures engine by engine and round by round, prints the table, and writes it down.
+// Runs every measure for every engine and round, prints the table, and writes the report.
 import { spawn } from "node:child_process";
 import os from "node:os";
 import { createInterface } from "node:readline";
@@ -20,7 +20,7 @@ const [load] = os.loadavg();
 const results = new Results();
 for (const [what, { rounds, settings, names }] of plan()) {
   for (let round = 0; round < rounds; round++) {
-    // The order turns from round to round, so that nobody always comes after the same one.
+    // The order rotates from round to round, so that no engine always runs after the same other engine.
     for (const name of turned(names, round)) await run(what, name, { ...settings, round });
   }
 }
@@ -68,7 +68,7 @@ async function run(what, name, settings) {
   console.log(`${what} ${name} (${((Date.now() - start) / 1_000).toFixed(1)} s)${problem ? `: failed: ${problem}` : ""}`);
 }
 
-/** What a measure of an engine found, or what went wrong. */
+/** The result of a measure of an engine, or its error. */
 function inOwnProcess(what, name, settings) {
   const file = fileURLToPath(new URL("measure.mjs", import.meta.url));
   const child = spawn(process.execPath, ["--expose-gc", "--no-warnings", file, what, name, JSON.stringify(settings)], {
@@ -80,7 +80,7 @@ function inOwnProcess(what, name, settings) {
     if (line.startsWith("@@")) found = JSON.parse(line.slice(2));
     if (line.startsWith("@!")) problem = line.slice(2);
   });
-  // Asked to end first, because browsers and Workers are ended by whoever started them.
+  // SIGTERM first, so that the process can end the browsers and Workers that it has started.
   const limit = setTimeout(() => {
     child.kill("SIGTERM");
     setTimeout(() => child.kill("SIGKILL"), 5_000).unref();

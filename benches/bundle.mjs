@@ -6,10 +6,10 @@ import esbuild from "esbuild";
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 const entry = { page: here("../dist/entry/browser.js"), worker: here("../dist/entry/workerd.js") };
-/** The one file of ours that a page fetches before it works; the rest of the wasm comes behind it. */
+/** The only file besides the bundle that a page fetches before it works; the rest of the wasm comes later. */
 const wasm = here("../dist/page.wasm");
 
-/** The bytes of what a page loads of ours in the background, when it works already. */
+/** The bytes of the files that a page loads later in the background. */
 export const laterFiles = (name) => (name === "lockgate" ? [fs.readFileSync(here("../dist/rest.wasm"))] : []);
 
 /** The bytes of every file that a page loads before it answers. */
@@ -20,7 +20,7 @@ export async function pageFiles(name) {
     write: false,
     minify: true,
     platform: "browser",
-    // A page loads this copy of the wasm only where the file is lost; esbuild would put it into the one bundle.
+    // A page loads this copy of the wasm only if the file is lost, but esbuild would put it into the bundle.
     external: ["*/inline-wasm.js"],
     alias: { lockgate: entry.page },
   });
@@ -28,7 +28,7 @@ export async function pageFiles(name) {
   return name === "lockgate" ? [...files, fs.readFileSync(wasm)] : files;
 }
 
-/** Writes a Worker that answers what it is asked into a folder. */
+/** Writes a Worker that answers requests into a folder. */
 export async function writeWorker(name, outdir) {
   await writeBundle(outdir, `
     import { answer } from "./programs/${name}.mjs";
@@ -53,7 +53,7 @@ async function writeBundle(outdir, source) {
     conditions: ["workerd", "worker", "browser"],
     external: ["node:*", "cloudflare:*"],
     plugins: [prefixed],
-    // Keeps the import, and puts the file beside the bundle: a Worker cannot compile bytes.
+    // Keeps the import and puts the file beside the bundle, because a Worker cannot compile bytes.
     loader: { ".wasm": "copy" },
     alias: { lockgate: entry.worker, "lockgate/cloudflare": here("../dist/entry/cloudflare-workerd.js") },
   });
@@ -62,7 +62,7 @@ async function writeBundle(outdir, source) {
 const stdin = (contents) => ({ contents, resolveDir: here(".") });
 const common = { bundle: true, format: "esm", target: "es2022", logLevel: "silent" };
 
-// Workers have Node's modules only under their full names.
+// Workers have Node's modules only with the prefix `node:`.
 const prefixed = {
   name: "node-prefix",
   setup: ({ onResolve }) => {

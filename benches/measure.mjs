@@ -1,5 +1,5 @@
 // Measures one thing of one engine, in a process of its own: `node --expose-gc benches/measure.mjs call lockgate '{…}'`.
-// The last line it prints is what it found, after `@@`, or what went wrong, after `@!`.
+// Its last printed line is the result, after `@@`, or the error, after `@!`.
 
 const [what, engine, settings = "{}"] = process.argv.slice(2);
 const end = (line, code) => process.stdout.write(`\n${line}\n`, () => process.exit(code));

@@ -1,8 +1,8 @@
-// How much memory is held when the garbage is gone.
+// The memory in use after garbage collection.
 
 const turn = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-/** Bytes, that of wasm included. The process must have been started with `--expose-gc`. */
+/** The number of bytes, wasm included. The process must have been started with `--expose-gc`. */
 export async function held() {
   for (let n = 0; n < 4; n++) {
     globalThis.gc();

@@ -1,11 +1,11 @@
-// Draws the time of a call by the length of the history, both axes by powers of ten.
+// Draws the time of a call by the length of the history, with logarithmic axes.
 import { engines } from "./engines/index.mjs";
 
 const width = 760;
 const height = 420;
 const area = { left: 70, right: 560, top: 30, bottom: 360 };
 const lengths = [0, 100, 1_000, 10_000];
-// Okabe and Ito's colours, which most colour-blind people tell apart.
+// The colours of Okabe and Ito, which most colour-blind people can distinguish.
 const colours = { lockgate: "#d55e00", hand: "#767676", ai: "#0072b2", langgraph: "#009e73", "langgraph-sqlite": "#56b4e9", openai: "#cc79a7", mastra: "#b8860b", pi: "#5b4b8a" };
 
 /** The plot, as the text of an SVG file. */
@@ -47,7 +47,7 @@ function drawn({ name, points }, { x, y }) {
   return `<path d="${path}" fill="none" stroke="${colours[name]}" stroke-width="${name === "lockgate" ? 3.5 : 1.5}"/>${dots.join("")}`;
 }
 
-// Beside the ends of the lines, pushed apart where they would lie on each other.
+// The labels are beside the ends of the lines, and moved apart where they would overlap.
 function labels(lines, y) {
   let last = -Infinity;
   return lines

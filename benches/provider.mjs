@@ -1,14 +1,14 @@
-// A provider on loopback that speaks chat completions: an answer of as many pieces as its argument says.
+// A provider on loopback with the chat completions API. Its argument is the number of pieces per answer.
 import http from "node:http";
 import { word } from "./script.mjs";
 
 const nDeltas = Number(process.argv[2]);
-/** How many events a write has, as they come from real providers under load. */
+/** The number of events per write, as from real providers under load. */
 const PER_WRITE = 8;
 
 const event = (fields) => `data: ${JSON.stringify({ id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m", ...fields })}\n\n`;
 const piece = (delta, finish = null) => event({ choices: [{ index: 0, delta, finish_reason: finish }] });
-// Only who asks for it gets it; some count tokens themselves if they do not get it.
+// Sent only on request. Some engines count tokens themselves if they do not get the usage.
 const used = event({ choices: [], usage: { prompt_tokens: 10, completion_tokens: nDeltas, total_tokens: nDeltas + 10 } });
 
 const server = http.createServer(async (request, response) => {

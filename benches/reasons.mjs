@@ -1,10 +1,10 @@
-// Says where Lockgate is not ahead, and why. Every reason was measured; the figures beside it are those of the run.
+// Lists where Lockgate is not ahead, and why. Every reason was measured; the figures come from the current run.
 import { engines } from "./engines/index.mjs";
 
 const call =
-  "A call of Lockgate with one tool does what the shorter ones leave out: it stores the question before it asks the model, and the rest after it " +
+  "A call of Lockgate with one tool does what the faster ones leave out: it stores the question before it asks the model, and the rest after it " +
   "(two commits of five records, after one look at the session and one at its log), makes sixteen events, and checks the tool's input against its schema. " +
-  "That is a fixed cost which hardly grows with the history; the others' grows with every message.";
+  "This cost hardly grows with the history; the cost of the others grows with every message.";
 
 const reasons = [
   { rows: ["call."], why: call },
@@ -13,27 +13,27 @@ const reasons = [
     rows: ["bytes."],
     why:
       "Besides the four messages Lockgate writes the session's head (its state without the messages, whole each time), the question once more until the call has ended, " +
-      "and the line that lists the session. Who is ahead writes the messages alone, or, on a short history, has little to write again.",
+      "and the line that lists the session. The engines that are ahead write only the messages, or have little to write again on a short history.",
   },
   {
     rows: ["delta", "paced", "sse"],
     why:
-      "Each piece crosses from JavaScript into wasm and comes back as an event with its number, time and session. Pieces that nobody has read yet become one event " +
+      "Each piece crosses from JavaScript into wasm and comes back as an event with its number, time and session. Pieces that the reader has not read yet become one event " +
       "(see the counts), so the cost is lowest where most pieces come at once, and highest where a reader takes every single one.",
   },
   {
     rows: ["apart.rate", "one.rate"],
-    why: `${call} On one session Lockgate runs the calls one after another; who is faster there loses turns or answers without knowing them (see the counts).`,
+    why: `${call} On one session Lockgate runs the calls one after another; the faster engines lose turns there, or answer without the earlier turns (see the counts).`,
   },
   {
     rows: ["idle.bytes"],
     why:
-      "A session is kept as bytes in the store, and the thousand that were used last also live in the engine, which is counted here. Who is ahead keeps one JSON text, or keeps it on disk.",
+      "A session is kept as bytes in the store, and the thousand most recently used sessions are also in the engine's cache, which is counted here. The engines that are ahead keep one JSON text, or keep the session on disk.",
   },
-  { rows: ["cold", "edge"], why: "The wasm file is compiled before the first call. A loop by hand has nothing to load." },
+  { rows: ["cold", "edge"], why: "The wasm file is compiled before the first call. A hand-written loop has nothing to load." },
   {
     rows: ["bundle"],
-    why: "The first part of the wasm is most of it: the engine, with a store and locks between tabs, where the others load a loop and keep nothing.",
+    why: "Most of it is the first part of the wasm: the engine, a store, and locks between tabs. The others load a loop and store nothing.",
   },
 ];
 
@@ -46,7 +46,7 @@ export function behind(results, rows, round) {
     return ahead.length > 0 ? [{ row, ahead, why: whyOf(row) }] : [];
   });
   if (lines.length === 0) return "Nowhere in this run.";
-  // Rows that are behind for one reason stand together, with the reason once.
+  // Rows with the same reason are grouped, and the reason is given once.
   const whys = [...new Set(lines.map(({ why }) => why))];
   return whys
     .map((why) => [...lines.filter((line) => line.why === why).map((line) => said(line, round)), "", why].join("\n").trim())

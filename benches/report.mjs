@@ -1,4 +1,4 @@
-// Shows what was found: a table on the screen, and RESULTS.md with its plot.
+// Shows the results: a table on the screen, and RESULTS.md with its plot.
 import fs from "node:fs";
 import os from "node:os";
 import { engines } from "./engines/index.mjs";
@@ -42,14 +42,14 @@ function beside(results, row, name) {
 
 const shown = (figure, unit) => (figure ? `${round(figure.value)} ${unit}`.trim() : "");
 
-/** Three digits that matter, and no more. */
+/** At most three significant digits. */
 function round(value) {
   if (!Number.isFinite(value)) return "-";
   if (Math.abs(value) >= 100 || Number.isInteger(value)) return Math.round(value).toLocaleString("en");
   return value.toPrecision(Math.abs(value) < 0.1 ? 1 : 2 + (Math.abs(value) >= 10));
 }
 
-/** Writes what a full run found; `seconds` is how long it took, `load` how busy the machine was before it. */
+/** Writes the results of a full run; `seconds` is its duration, `load` the load of the machine before it. */
 export function writeReport(results, { seconds, load }) {
   fs.writeFileSync(inBenches("results.svg"), plot(results));
   fs.writeFileSync(inBenches("RESULTS.md"), text(results, { seconds, load }));
@@ -60,7 +60,7 @@ function text(results, run) {
   const rows = found(results, "full");
   return `${[
     "# What it costs, beside the alternatives",
-    "Made by `npm run bench`; do not edit. Another run makes other absolute figures, and nearly the same ratios.",
+    "Made by `npm run bench`; do not edit. Another run gives other absolute figures, but nearly the same ratios.",
     conditions(run),
     busy(run),
     "![time of a call by the length of the history](results.svg)",
@@ -90,11 +90,11 @@ function conditions({ seconds, load }) {
   ].join("\n");
 }
 
-// A run of its own, on an idle machine, leaves about as much load as it has processes at once.
+// On an idle machine, a run alone causes about as much load as it has processes at once.
 function busy({ load }) {
   const after = os.loadavg()[2];
   if (load < 0.7 && after < 2.5) return null;
-  return `**The machine had other work meanwhile** (load ${load.toFixed(1)} before, ${after.toFixed(1)} over the last 15 minutes): only the ratios are worth reading, and make it again on an idle one.`;
+  return `**The machine had other work meanwhile** (load ${load.toFixed(1)} before, ${after.toFixed(1)} over the last 15 minutes): only the ratios are meaningful; run it again on an idle machine.`;
 }
 
 const installed = (name) => JSON.parse(fs.readFileSync(inBenches(`node_modules/${name}/package.json`), "utf8")).version;

@@ -1,9 +1,9 @@
-// What was found: by row and engine, one value a round.
+// The results: for each row and engine one value per round.
 import { median } from "./stats.mjs";
 
 export class Results {
   #values = new Map();
-  /** What could not be measured: `{ what, name, problem }`. */
+  /** The measures that failed: `{ what, name, problem }`. */
   failures = [];
 
   add(name, found) {
@@ -34,7 +34,7 @@ export class Results {
     const [ours, theirs] = ["lockgate", name].map((one) => this.#values.get(id)?.get(one));
     if (!ours || !theirs || !better) return null;
     const each = theirs.slice(0, ours.length).map((value, at) => (better === "less" ? value / ours[at] : ours[at] / value));
-    // What is measured as less than nothing, such as the memory of sessions on disk, has no ratio.
+    // A negative value, such as the memory of sessions on disk, has no ratio.
     const known = each.filter((value) => Number.isFinite(value) && value > 0);
     return known.length > 0 ? { value: median(known), least: Math.min(...known), most: Math.max(...known) } : null;
   }

@@ -1,4 +1,4 @@
-// What every engine is given to do: the same questions, the same tool, and a model that follows the same script.
+// The work of every engine: the same questions, the same tool, and a model that follows the same script.
 
 const filler = "the quick brown fox jumps over the lazy dog while the river runs slowly past the old mill and the rain keeps falling ";
 
@@ -28,9 +28,9 @@ export const word = "word ";
 const tick = () => new Promise((resolve) => setImmediate(resolve));
 
 /**
- * What the model says. It looks at nothing but the end of what it is sent, so whatever grows with the history is the
+ * The answers of the model. It reads only the last message of a request, so any cost that grows with the history is the
  * engine's. `nDeltas`: no tool, but an answer of that many pieces; `paced`: with a turn of the event loop before each.
- * `ticks`: every reply takes a turn of the event loop, so that calls that are made at once do meet.
+ * `ticks`: every reply takes a turn of the event loop, so that calls made at once overlap.
  */
 export class Script {
   #ticks;

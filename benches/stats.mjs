@@ -1,4 +1,4 @@
-// Repeats what is to be measured, and takes the middle.
+// Repeats a measurement, and takes the median.
 
 export const median = (values) => values.toSorted((one, other) => one - other)[values.length >> 1];
 
@@ -8,7 +8,7 @@ export async function timed(work) {
   return performance.now() - start;
 }
 
-/** The times of `work(n)` in milliseconds: at most so many, or as many as fit into so long, but always at least three. */
+/** The times of `work(n)` in ms: at most `atMost`, and as many as fit into `forMs`, but at least `atLeast`. */
 export async function sample(work, { atMost, forMs, atLeast = 3 }) {
   const times = [];
   const start = performance.now();

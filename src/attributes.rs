@@ -1,4 +1,5 @@
-//! What a caller gives the tools and hooks of one call: never stored, never seen by another call.
+//! Values that a caller passes to the tools and hooks of one call. They are never stored, and other calls cannot see
+//! them.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

@@ -1,28 +1,28 @@
-//! One error for everything: a kind to branch on, a sentence to read, a hint what to do next.
+//! The one error type: a kind to branch on, a message for people, and a hint what to do next.
 
 use std::error::Error as StdError;
 use std::fmt;
 use std::rc::Rc;
 
-/// What an operation that may fail answers with.
+/// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! kinds {
     ($($kind:ident $code:literal $status:literal $retry:ident: $doc:literal),+ $(,)?) => {
-        /// What went wrong, as callers branch on it.
+        /// The kind of an error. Callers branch on it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum ErrorKind { $(#[doc = $doc] $kind),+ }
 
         impl ErrorKind {
-            /// Every kind there is.
+            /// All kinds.
             pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind),+];
 
-            /// The word for it in JavaScript and JSON.
+            /// The error code in JavaScript and JSON.
             pub fn code(self) -> &'static str {
                 match self { $(ErrorKind::$kind => $code),+ }
             }
 
-            /// The HTTP status that says the same.
+            /// The matching HTTP status.
             pub fn status(self) -> u16 {
                 match self { $(ErrorKind::$kind => $status),+ }
             }
@@ -38,9 +38,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Options "OPTIONS" 400 final: "the agent was given options it cannot work with",
-    IdInvalid "ID_INVALID" 400 final: "a user or session id that cannot be one",
-    InputInvalid "INPUT_INVALID" 400 final: "what the caller said cannot be understood",
+    Options "OPTIONS" 400 final: "the agent's options are invalid",
+    IdInvalid "ID_INVALID" 400 final: "a user or session id is invalid",
+    InputInvalid "INPUT_INVALID" 400 final: "the input of the call is invalid",
     Busy "BUSY" 429 again: "too many calls wait for this session",
     Reentrant "REENTRANT" 409 final: "a tool or hook called its own session",
     Aborted "ABORTED" 499 final: "the caller's signal fired",
@@ -48,8 +48,8 @@ kinds! {
     Superseded "SUPERSEDED" 409 final: "the session has moved on",
     ShuttingDown "SHUTTING_DOWN" 503 again: "the agent takes no new calls",
     NoSuchSession "NO_SUCH_SESSION" 404 final: "there is no such session",
-    NoAnchor "NO_ANCHOR" 409 final: "nothing was asked yet, so nothing can be asked again",
-    NotAsking "NOT_ASKING" 409 final: "nothing waits for this answer",
+    NoAnchor "NO_ANCHOR" 409 final: "the session has no message of the user that could be sent again",
+    NotAsking "NOT_ASKING" 409 final: "the session waits for no such answer",
     PendingTools "PENDING_TOOLS" 409 final: "tool calls are still open",
     StoreUnavailable "STORE_UNAVAILABLE" 503 again: "the store cannot be reached",
     StoreTimeout "STORE_TIMEOUT" 504 again: "the store did not answer in time",
@@ -59,27 +59,27 @@ kinds! {
     StateTooLarge "STATE_TOO_LARGE" 413 final: "a record is larger than the store takes",
     StateVersion "STATE_VERSION" 409 final: "the session was written by a newer version",
     EngineLoad "ENGINE_LOAD" 500 again: "the wasm file could not be loaded",
-    EngineCrashed "ENGINE_CRASHED" 500 again: "the engine trapped and was started anew",
+    EngineCrashed "ENGINE_CRASHED" 500 again: "the engine crashed and was restarted",
     ModelAuth "MODEL_AUTH" 401 final: "the provider refuses the key",
-    ModelRateLimit "MODEL_RATE_LIMIT" 429 again: "the provider wants fewer requests",
+    ModelRateLimit "MODEL_RATE_LIMIT" 429 again: "the provider limits the rate of requests",
     ModelOverloaded "MODEL_OVERLOADED" 503 again: "the provider is overloaded",
     ModelContextOverflow "MODEL_CONTEXT_OVERFLOW" 413 final: "the request is larger than the model's window",
     ModelBadRequest "MODEL_BAD_REQUEST" 400 final: "the provider refuses the request",
-    ModelTruncated "MODEL_TRUNCATED" 502 again: "the model's stream ended too early",
+    ModelTruncated "MODEL_TRUNCATED" 502 again: "the stream of the model ended too early",
     ModelTimeout "MODEL_TIMEOUT" 504 again: "the model did not answer in time",
     ModelNetwork "MODEL_NETWORK" 502 again: "the provider cannot be reached",
-    ModelRefused "MODEL_REFUSED" 422 final: "the provider's filter stopped the answer",
+    ModelRefused "MODEL_REFUSED" 422 final: "the provider's filter stopped the reply",
     ModelFailed "MODEL_FAILED" 502 final: "the model failed",
-    OutputInvalid "OUTPUT_INVALID" 422 final: "the model's answer does not fit the schema asked for",
+    OutputInvalid "OUTPUT_INVALID" 422 final: "the reply of the model does not match the requested schema",
     CompactionFailed "COMPACTION_FAILED" 502 again: "the conversation could not be summarised",
-    Middleware "MIDDLEWARE" 500 final: "a hook threw",
-    PathInvalid "PATH_INVALID" 400 final: "a path that cannot be one",
-    Internal "INTERNAL" 500 final: "a fault of ours",
+    Middleware "MIDDLEWARE" 500 final: "a hook (middleware) threw an error",
+    PathInvalid "PATH_INVALID" 400 final: "a path is invalid",
+    Internal "INTERNAL" 500 final: "an internal error of lockgate",
 }
 
-/// Something went wrong: [`kind`](Error::kind) tells what, the text tells a person.
+/// An error: a [`kind`](Error::kind) for programs and a text for people.
 ///
-/// One pointer wide, so that every `?` on the way up is small.
+/// It has the size of one pointer, so that each `?` adds little code.
 #[derive(Clone)]
 pub struct Error(Box<Parts>);
 
@@ -93,19 +93,21 @@ struct Parts {
     advice: Advice,
 }
 
-/// What a provider advises with its refusal.
+/// Advice that a provider gives when it refuses a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Advice {
-    /// How long to wait before asking again.
+    /// How long to wait before the next request.
     pub wait_ms: Option<u64>,
-    /// How many tokens of an answer would fit.
+    /// How many tokens a reply can have at most.
     pub max_tokens: Option<u64>,
-    /// A file that the request names by its address could not be loaded: without such files it may do.
+    /// The model's context window, which a refusal has named.
+    pub window: Option<u64>,
+    /// The provider could not load a file that the request names by URL. The request may work without such files.
     pub without_files: bool,
 }
 
 impl Error {
-    /// An error of a kind; the message is lower case, without a full stop.
+    /// An error of this kind. The message is in lower case, without a full stop.
     #[cold]
     #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
@@ -113,7 +115,7 @@ impl Error {
         Error(Box::new(Parts { kind, message, hint: None, cause: None, second: None, advice }))
     }
 
-    /// Says what to do next.
+    /// Adds a hint what to do next.
     #[cold]
     #[inline(never)]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -121,7 +123,7 @@ impl Error {
         self
     }
 
-    /// Says first where it happened.
+    /// Puts the place of the error before the message.
     #[cold]
     #[inline(never)]
     pub fn within(mut self, what: &str) -> Self {
@@ -129,48 +131,48 @@ impl Error {
         self
     }
 
-    /// Keeps what was thrown underneath, whole.
+    /// Keeps the original error as the cause.
     #[cold]
-    pub fn because(mut self, cause: Rc<dyn StdError>) -> Self {
+    pub fn with_cause(mut self, cause: Rc<dyn StdError>) -> Self {
         self.0.cause = Some(cause);
         self
     }
 
-    /// Carries an error that came after this one; the first stays the one that counts.
+    /// Adds an error that came after this one. This one stays the main error.
     #[cold]
     pub fn and_then(mut self, second: Error) -> Self {
         self.0.second = Some(second);
         self
     }
 
-    /// Carries what the provider advises.
+    /// Adds the advice of the provider.
     #[cold]
     pub fn advise(mut self, advice: Advice) -> Self {
         self.0.advice = advice;
         self
     }
 
-    /// What the provider advises.
+    /// The advice of the provider.
     pub fn advice(&self) -> Advice {
         self.0.advice
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The sentence for a person.
+    /// The message for people.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do next, if there is something.
+    /// What to do next, if there is a hint.
     pub fn hint_text(&self) -> Option<&str> {
         self.0.hint.as_deref()
     }
 
-    /// What was thrown underneath.
+    /// The original error, if there is one.
     pub fn cause(&self) -> Option<&Rc<dyn StdError>> {
         self.0.cause.as_ref()
     }

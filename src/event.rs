@@ -1,4 +1,4 @@
-//! What an observer of a call sees.
+//! The events of a call, and the reply or error that ends it.
 
 use std::rc::Rc;
 
@@ -10,84 +10,85 @@ use crate::message::{Block, Message, ResultState, Usage};
 use crate::slot::Slot;
 use crate::state::{PlanModeContext, Rule, Task};
 
-/// One event of a call. Names are noun-verb, and every start has its end on every path.
+/// One event of a call. A longer action has a start and an end event, named `noun-start` and `noun-end`. The start of a block
+/// or of a tool is followed by its end, even if the call fails.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[expect(
     missing_docs,
-    reason = "the fields are documented once, in the public types of src/npm/types.ts"
+    reason = "the fields are documented once, in the public types of src/npm/types/event.ts"
 )]
 pub enum Event {
-    /// The call has its place in the queue.
+    /// The call has a place in the queue.
     CallStart { message_ids: Vec<String> },
-    /// Other calls of the session are before it.
+    /// Other calls of the session run first.
     Queued { ahead: usize },
     /// The input is stored.
     Accepted { messages: Vec<Rc<Message>> },
-    /// The model is asked.
+    /// A request to the model starts.
     ModelStart { iteration: u32, model: String },
-    /// The model has answered.
+    /// The reply of the model is complete.
     ModelEnd { iteration: u32, usage: Usage, finish: String },
-    /// Words begin.
+    /// A text block starts.
     TextStart { id: String, message_id: String },
-    /// More words.
+    /// More text.
     TextDelta { id: String, delta: String },
-    /// Words end.
+    /// The text block ends.
     TextEnd { id: String },
-    /// A thought begins.
+    /// A thinking block starts.
     ThinkingStart { id: String, message_id: String },
-    /// More of the thought.
+    /// More of the thinking block.
     ThinkingDelta { id: String, delta: String },
-    /// The thought ends.
+    /// The thinking block ends.
     ThinkingEnd { id: String },
-    /// The model begins to ask for a tool.
+    /// A tool call starts in the reply of the model.
     ToolCallStart { tool_call_id: String, name: String },
     /// More of the arguments.
     ToolCallDelta { tool_call_id: String, delta: String },
-    /// The model has asked for a tool.
+    /// The tool call is complete.
     ToolCallEnd { tool_call_id: String, name: String, input: Value },
-    /// The tool runs.
+    /// The tool starts to run.
     ToolStart { tool_call_id: String, name: String },
-    /// The tool shows something while it runs.
+    /// The tool reports progress.
     ToolDelta { tool_call_id: String, delta: String },
     /// The tool has ended.
     ToolEnd { tool_call_id: String, name: String, state: ResultState, output: Vec<Block> },
-    /// A person is asked.
+    /// The call needs answers of a person.
     Ask { asks: Vec<Ask> },
     /// A person has answered.
     Answered { answers: Vec<Value> },
-    /// A summary is being made.
+    /// The engine starts to make a summary.
     CompactionStart { messages: usize, tokens: usize },
-    /// The summary stands.
+    /// The summary has replaced messages.
     CompactionEnd { report: CompactionReport },
-    /// There is no summary; nothing has changed.
+    /// There is no summary. The conversation is unchanged.
     CompactionFailed { code: &'static str, message: String },
-    /// A huge result has left the context for a file.
+    /// The model is shown only both ends of a large tool result. The path is where it can read the rest.
     Evicted { tool_call_id: String, path: String, chars: usize },
-    /// The request was too large and has been made to fit.
+    /// The request was too large for the model and was made smaller.
     OverflowRecovered { before: usize, after: usize },
-    /// The agent's list of things to do has changed.
+    /// The agent's task list has changed.
     Tasks { tasks: Vec<Task> },
-    /// Planning has begun or ended.
+    /// Plan mode was switched on or off.
     Plan { plan: PlanModeContext },
-    /// An event of a child.
+    /// An event of a subagent.
     Subagent { task_id: String, agent: String, event: Box<Stamped> },
-    /// The model is asked again.
+    /// The request to the model is retried.
     Retry { attempt: u32, wait_ms: u64, code: &'static str },
-    /// Another model takes over.
+    /// The agent switches to another model.
     Fallback { model: String },
-    /// Something a person should know.
+    /// A problem that does not stop the call.
     Warning { code: String, message: String },
     /// The turn is stored.
     Saved { version: u64, bytes: usize },
-    /// The call has ended well.
+    /// The call has ended without an error.
     CallEnd { reply: Rc<Reply> },
     /// The call has failed.
     Error { error: SerializedError },
 }
 
 impl Event {
-    /// Takes over a delta that goes on where this one ends; `false` if it is no such delta.
+    /// Appends `next` to this event if both are deltas of the same block. Returns `false` if they are not.
     pub fn joins(&mut self, next: &Event) -> bool {
         let (ends, goes_on) = match (self, next) {
             (Event::TextDelta { id, delta }, Event::TextDelta { id: same, delta: next })
@@ -114,7 +115,7 @@ impl Event {
     }
 }
 
-/// An event with its place: which call, which number, when.
+/// An event with its call, its number and its time.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stamped {
@@ -125,7 +126,7 @@ pub struct Stamped {
     pub slot: Slot,
     /// The call.
     pub call_id: Rc<str>,
-    /// Counts a call's events from 0, without gaps.
+    /// The number of the event in its call. It starts at 0 and has no gaps.
     pub seq: u64,
     /// RFC 3339 in UTC.
     pub at: String,
@@ -135,26 +136,26 @@ pub struct Stamped {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// The model had said all.
+    /// The reply of the model was complete.
     Stop,
     /// A person must answer first.
     Asking,
-    /// A result comes from outside.
+    /// The result of a tool call comes later, from outside.
     Suspended,
-    /// Somebody stopped it.
+    /// The call was stopped.
     Interrupted,
-    /// The loop was at its limit.
+    /// The limit of model requests was reached.
     MaxIterations,
-    /// The model ran out of tokens.
+    /// The model reached its token limit.
     Length,
     /// A hook stopped it.
     Middleware,
-    /// The model said nothing.
+    /// The model replied without text.
     Empty,
 }
 
 impl Reason {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: &'static [Reason] = &[
         Reason::Stop,
         Reason::Asking,
@@ -167,7 +168,7 @@ impl Reason {
     ];
 }
 
-/// How a call ended well.
+/// The result of a call that ended without an error.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reply {
@@ -175,20 +176,20 @@ pub struct Reply {
     pub call_id: Rc<str>,
     /// Why it ended.
     pub reason: Reason,
-    /// The answer.
+    /// The reply of the model.
     pub message: Rc<Message>,
-    /// The answer's words.
+    /// The text of the reply.
     pub text: String,
     /// All messages of this call, the input included.
     pub messages: Vec<Rc<Message>>,
-    /// What it cost.
+    /// The tokens and the time that the call used.
     pub usage: Usage,
-    /// The structured answer, if one was asked for.
+    /// The structured output, if the caller asked for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What waits for a person.
+    /// The questions that a person must answer.
     pub asks: Vec<Ask>,
-    /// The session's version after it.
+    /// The version of the session after the call.
     pub version: u64,
 }
 
@@ -196,31 +197,31 @@ pub struct Reply {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
-    /// Whether a yes or a result is wanted.
+    /// Whether an approval or a result is needed.
     pub kind: AskKind,
     /// The tool call.
     pub tool_call_id: String,
     /// The tool.
     pub name: String,
-    /// What it would be given.
+    /// The input of the tool call.
     pub input: Value,
-    /// Why it asks.
+    /// The reason for the question.
     pub reason: String,
-    /// Rules that would answer it for good.
+    /// Rules that would answer such questions from now on.
     pub suggested_rules: Vec<Rule>,
 }
 
-/// What kind of answer an [`Ask`] wants.
+/// The kind of answer that an [`Ask`] needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AskKind {
-    /// Yes or no.
+    /// An approval: yes or no.
     Approval,
-    /// The result itself.
+    /// The result of the tool call.
     Result,
 }
 
-/// What a summary did.
+/// What a compaction did.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionReport {
@@ -236,25 +237,25 @@ pub struct CompactionReport {
     pub summary: String,
 }
 
-/// An error as an event carries it.
+/// An error in the form that events carry.
 #[derive(Clone, Debug, Serialize)]
 pub struct SerializedError {
-    /// What to branch on.
+    /// The error code.
     pub code: &'static str,
-    /// What to read.
+    /// The message for people.
     pub message: String,
     /// What to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Whether the same call may succeed later.
     pub retryable: bool,
-    /// What was answered before it failed.
+    /// The part of the reply that had arrived before the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<Rc<Message>>,
 }
 
 impl SerializedError {
-    /// The error, and what was answered before it.
+    /// Serializes an error, with the part of the reply that had arrived before it.
     pub fn new(error: &Error, partial: Option<Rc<Message>>) -> SerializedError {
         SerializedError {
             code: error.kind().code(),

@@ -1,13 +1,13 @@
-//! Futures of one thread: the boxed alias that ports use, and waiting for one of two, or for all.
+//! Futures that stay on one thread: a boxed alias for ports, and functions that wait for one of two futures or for all.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-/// A future that stays on its thread; what every port method answers with.
+/// A boxed future that stays on its thread. Every port method returns one.
 pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Which of two came first.
+/// Which of two futures was ready first.
 pub enum Either<A, B> {
     /// The first one.
     First(A),
@@ -15,8 +15,8 @@ pub enum Either<A, B> {
     Second(B),
 }
 
-/// Waits for whichever is ready first; the first wins a tie, the other is dropped. Both are boxed: a future that holds
-/// others by value is as large as all of them, twice, and calls nest.
+/// Waits for the future that is ready first, and drops the other. If both are ready, the first wins. Both futures are
+/// boxed: a future that holds others by value is as large as all of them, twice, and calls are nested.
 pub fn race<'a, A: 'a, B: 'a>(
     first: impl Future<Output = A> + 'a,
     second: impl Future<Output = B> + 'a,
@@ -34,7 +34,7 @@ async fn either<A, B>(mut first: Local<'_, A>, mut second: Local<'_, B>) -> Eith
     .await
 }
 
-/// Waits for all, side by side; the answers are in the order of the futures.
+/// Waits for all futures at the same time. The results are in the order of the futures.
 pub async fn join_all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
     let mut running: Vec<Result<Local<'_, T>, Option<T>>> = futures.into_iter().map(Ok).collect();
     poll_fn(|context| {
@@ -53,7 +53,7 @@ pub async fn join_all<T>(futures: Vec<Local<'_, T>>) -> Vec<T> {
     running.into_iter().filter_map(|place| place.err().flatten()).collect()
 }
 
-/// Keeps what is rarely done out of the code of whoever waits for it, so that a page can start without it.
+/// Boxes a future of rarely used code, so that the code is not inlined into its caller and a page can start without it.
 pub fn rarely<'a, T>(work: impl Future<Output = T> + 'a) -> Local<'a, T> {
     Box::pin(work)
 }

@@ -1,28 +1,28 @@
-//! Lockgate: one agent, many sessions, each behind its own gate, nothing said ever lost.
+//! Lockgate: one agent serves many sessions. Each session runs one call at a time, and every message is kept in a log.
 //!
-//! The map, in reading order:
+//! The modules, in reading order:
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`future`], [`json`] | one error; futures of one thread; reading JSON by hand |
-//! | [`message`], [`event`], [`state`], [`slot`], [`attributes`], [`spec`] | data: what is said, seen, kept, whose it is, what a caller adds, and what is known of a tool |
-//! | [`agentscope`] | the reference's own state document, read and written whole |
-//! | [`run`] | decides what a call does next; start here to understand the loop |
-//! | [`policy`] | rules that look at values and answer with a value |
-//! | [`port`] | what the engine asks of the world, on one page |
-//! | [`model`], [`store`], [`tool`] | what is built on the ports |
-//! | [`engine`] | does what was decided; the only place that waits |
+//! | [`error`], [`future`], [`json`] | the error type; futures for one thread; JSON read and written by hand |
+//! | [`message`], [`event`], [`state`], [`slot`], [`attributes`], [`spec`] | data: messages, events, AgentState, slots, values of the caller, descriptions of tools |
+//! | [`agentscope`] | the state document of AgentScope Java, read and written |
+//! | [`run`] | decides what a turn does next; start here to understand the loop |
+//! | [`policy`] | rules: functions from values to a value |
+//! | [`port`] | the traits through which the engine uses the outside world, in one file |
+//! | [`model`], [`store`], [`tool`] | dialects of providers, the stored format, built-in tools: built on the ports |
+//! | [`engine`] | carries out the decisions; only the engine decides what to wait for |
 //! | `wasm` | the border to JavaScript |
-//! | [`mutants`] | bugs for the simulation to find, in no build but that of the tests |
+//! | [`seams`] | the places where the simulation adds bugs on purpose; no effect in other builds |
 //!
-//! What is absent, and kept so by `tests/native/architecture.rs`:
+//! What the code never contains (checked by `tests/native/architecture.rs`):
 //!
-//! - `run` and `policy` know no future, no trait object, no clock and no chance.
-//! - Only `wasm` knows JavaScript, and nothing uses `wasm`.
-//! - Nothing is `Send`, nothing is spawned, there is no runtime: a call moves when it is pulled.
-//! - There is one target `cfg`, below, and no `unsafe`.
+//! - `run` and `policy` use no futures, trait objects, clock or random numbers.
+//! - Only `wasm` uses JavaScript, and no other module uses `wasm`.
+//! - Nothing is `Send`, nothing is spawned, and there is no runtime: a call makes progress only when it is polled.
+//! - There is only one target `cfg`, below, and no `unsafe`.
 //!
-//! From Rust, on any executor of one thread (a call moves when it is asked for its next event):
+//! An example in Rust. It works on any single-threaded executor: a call makes progress when its next event is polled.
 //!
 //! ```
 //! # use std::{future::{pending, ready}, rc::Rc, task::{Context, Poll, Waker}};
@@ -52,7 +52,7 @@
 //! #     }
 //! # }
 //! use lockgate::engine::{Agent, RuntimeContext};
-//! use lockgate::store::memory::MemoryStore;
+//! use lockgate::store::backend::memory_store::MemoryStore;
 //!
 //! let agent = Agent::builder()
 //!     .name("helper")
@@ -77,10 +77,10 @@ pub mod future;
 pub mod json;
 pub mod message;
 pub mod model;
-pub mod mutants;
 pub mod policy;
 pub mod port;
 pub mod run;
+pub mod seams;
 pub mod slot;
 pub mod spec;
 pub mod state;

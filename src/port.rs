@@ -1,4 +1,4 @@
-//! What the engine asks of the world, on one page. Everything here stays on its thread.
+//! The ports: the traits through which the engine uses the outside world. Everything here stays on its thread.
 
 use std::rc::Rc;
 
@@ -10,15 +10,15 @@ use crate::future::Local;
 pub use crate::message::Lineage;
 use crate::message::{Block, Delta, Message};
 use crate::slot::Slot;
-pub use crate::spec::{Effect, Opinion, Own, ToolSpec};
+pub use crate::spec::{Effect, Opinion, OwnDecision, ToolSpec};
 use crate::state::{AgentState, Facts};
 
 /// Keeps records under keys, and changes them all at once or not at all.
 ///
-/// Keys come ready-encoded: parts of `[a-z0-9.-]` joined by `/`, at most 512 bytes. Values are bytes. The first two parts
-/// are whose the record is: all keys and prefixes of a batch have the same two.
+/// Keys are already encoded: parts of `[a-z0-9.-]` joined by `/`, at most 512 bytes. Values are bytes. The first two
+/// parts name the owner of the record. All keys and prefixes of a batch have the same owner.
 pub trait Store {
-    /// What this store promises; the engine refuses what it cannot work with.
+    /// What this store guarantees. The engine refuses a store that guarantees too little.
     fn capabilities(&self) -> Capabilities;
     /// The record under each key, in the order asked, if there is one.
     fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>>;
@@ -37,12 +37,12 @@ pub struct Record {
     pub revision: String,
 }
 
-/// Which part of a listing.
+/// Which part of a listing is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// Only keys after this one.
     pub after: Option<String>,
-    /// At most so many.
+    /// The most records to return.
     pub limit: Option<usize>,
     /// The values may be left empty.
     pub keys_only: bool,
@@ -53,7 +53,7 @@ pub struct Page {
 pub struct Batch {
     /// The key whose revision must still be this one (`None`: it must be absent).
     pub expect: Option<(String, Option<String>)>,
-    /// What every put is stamped with.
+    /// The revision that every written record gets.
     pub revision: String,
     /// Keys to remove.
     pub remove: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Batch {
     pub put: Vec<(String, Vec<u8>)>,
 }
 
-/// What came of a batch.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// All of it is applied.
@@ -72,7 +72,7 @@ pub enum Committed {
     Conflict,
 }
 
-/// What a store promises.
+/// What a store guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// A batch is all or nothing.
@@ -81,12 +81,12 @@ pub struct Capabilities {
     pub compare_and_set: bool,
     /// Who else may write to it.
     pub shared: Shared,
-    /// The largest value it takes, if there is a limit; larger ones are cut above it.
+    /// The largest value it accepts, if there is a limit. The engine splits larger values into chunks.
     pub max_value_bytes: Option<usize>,
 }
 
 impl Capabilities {
-    /// Those of a store that keeps every rule and takes values of any size.
+    /// The capabilities of a store that keeps every rule and accepts values of any size.
     pub const fn whole(shared: Shared) -> Capabilities {
         Capabilities { atomic: true, compare_and_set: true, shared, max_value_bytes: None }
     }
@@ -105,160 +105,169 @@ pub enum Shared {
     Cluster,
 }
 
-/// Answers, piece by piece.
+/// A language model that streams its reply.
 pub trait Model {
     /// Its name, as events of a call show it.
     fn id(&self, tag: u32) -> String;
-    /// How many tokens it takes, question and answer together, if that is known.
+    /// The size of its context window in tokens (request and reply together), if it is known.
     fn window(&self, _tag: u32) -> Option<u64> {
         None
     }
-    /// Whether it keeps to a form by itself ([`Request::form`]), beside tools or without.
+    /// Whether it supports structured output itself ([`Request::form`]), with tools or without them.
     fn keeps_form(&self, _tag: u32, _beside_tools: bool) -> bool {
         false
     }
-    /// Begins an answer. An error here means that nothing of it was seen.
+    /// Starts a reply. An error here means that no delta of the reply was seen.
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>>;
 }
 
-/// An answer under way; dropping it cancels the request.
+/// A reply that is being received. Dropping it cancels the request.
 pub trait Deltas {
-    /// All deltas that have arrived, at least one; none at all is the end.
+    /// All deltas that have arrived, at least one. An empty list is the end.
     fn next(&mut self) -> Local<'_, Result<Vec<Delta>>>;
 }
 
-/// Sends requests to a provider. What is secret never comes here: the host joins the address, the key and the user's
-/// own headers, and takes them out of whatever comes back.
+/// Sends requests to a provider. Secrets never reach the engine: the host adds the base URL, the API key and the
+/// user's own headers, and removes them from every response.
 pub trait Http {
-    /// Sends a request; ready when status and headers are there. Dropping the future, or the answer, aborts it.
+    /// Sends a request. Ready when status and headers have arrived. Dropping the future or the response aborts it.
     fn send(&self, request: HttpRequest) -> Local<'static, Result<Box<dyn HttpAnswer>>>;
 }
 
-/// What is sent to a provider.
+/// A request to a provider.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
-    /// Below the base address, such as `/chat/completions`.
+    /// The path below the base URL, such as `/chat/completions`.
     pub path: String,
-    /// Headers that hold no secret, in lower case.
+    /// Headers without secrets, in lower case.
     pub headers: &'static [(&'static str, &'static str)],
-    /// The header that the key goes into, and what stands there before it.
+    /// The header that carries the API key, and the prefix before the key.
     pub key_header: (&'static str, &'static str),
     /// JSON.
     pub body: Vec<u8>,
 }
 
-/// What a provider answers.
+/// The response of a provider.
 pub trait HttpAnswer {
-    /// The status.
+    /// The HTTP status.
     fn status(&self) -> u16;
     /// A header, by its name in lower case.
     fn header(&self, name: &str) -> Option<String>;
-    /// The bytes that have arrived, at least one; none at all is the end.
+    /// The bytes that have arrived, at least one. An empty list is the end.
     fn next(&mut self) -> Local<'_, Result<Vec<u8>>>;
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// Whose conversation.
+    /// The session.
     pub slot: &'a Slot,
-    /// The call that asks, as its caller knows it.
+    /// The number under which the caller knows the call.
     pub tag: u32,
     /// The instructions.
     pub system: &'a str,
     /// The conversation so far.
     pub messages: &'a [Rc<Message>],
-    /// What of it somebody outside may already have.
+    /// Tells which of the messages code outside the engine may already have.
     pub lineage: &'a Lineage,
-    /// What it may call.
+    /// The tools that it may call.
     pub tools: &'a [Rc<ToolSpec>],
-    /// Temperature and the like, as the caller gave them.
+    /// Options such as the temperature, as the caller gave them.
     pub generate: &'a Value,
-    /// The form that the answer is to have, as JSON Schema of an object; only for a model that keeps to it by itself.
+    /// The JSON Schema of an object that the reply must match. Set only if [`Model::keeps_form`] is true.
     pub form: Option<&'a Value>,
 }
 
-/// Does something for the model.
+/// A tool that the model can call.
 pub trait Tool {
-    /// What a model is told of it.
+    /// The description of the tool, for the model and for the engine.
     fn spec(&self) -> &Rc<ToolSpec>;
-    /// What it says of an input before it runs, and which of these contents of rules fit that input. An error denies it.
+    /// Checks an input before the tool runs, and tells which of these rule contents match the input. An error denies
+    /// the call.
     fn check<'a>(&'a self, _run: ToolRun<'a>, _rules: &'a [&'a str]) -> Local<'a, Result<Opinion>> {
         Box::pin(std::future::ready(Ok(Opinion::of(self.spec().effect))))
     }
-    /// Does it. An error becomes a result that the model can read. Dropping the future tells the tool to stop.
+    /// Runs the tool. An error becomes a result that the model can read. Dropping the future tells the tool to stop.
     fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>>;
 }
 
 /// One run of a tool.
 #[derive(Clone, Copy)]
 pub struct ToolRun<'a> {
-    /// Whose conversation.
+    /// The session.
     pub slot: &'a Slot,
-    /// The call that runs it, as its caller knows it.
+    /// The number under which the caller knows the call.
     pub tag: u32,
-    /// What the caller gave.
+    /// The attributes that the caller passed.
     pub attributes: &'a Attributes,
-    /// The tool call.
+    /// The id of the tool call.
     pub tool_call_id: &'a str,
-    /// What it is given.
+    /// The input of the tool.
     pub input: &'a Value,
-    /// What it may ask of the engine.
+    /// Access to the state of the call.
     pub desk: &'a dyn Desk,
 }
 
-/// What tools and hooks ask of the engine: the state of the call that runs them.
+/// The engine's services for tools and hooks: access to the state of the call that runs them.
 pub trait Desk {
-    /// The call's own AgentState as it is now, its changes included; `None` once the tool or hook has ended.
+    /// The AgentState of the call with its unsaved changes; `None` once the tool or hook has ended.
     fn state(&self) -> Option<AgentState>;
-    /// The AgentState fields as they are now: those of [`Desk::state`], without the messages.
+    /// The same state without the messages.
     fn facts(&self) -> Facts;
-    /// Changes them; they are saved with the call.
+    /// Changes these facts. The change is saved with the call.
     fn change(&self, change: &mut dyn FnMut(&mut Facts));
-    /// The whole of a result that is only shown in part, by the path that is shown with it; `None` if there is no such.
+    /// The full text of an evicted tool result, by the path that the preview shows; `None` if there is no such result.
     fn evicted<'a>(&'a self, path: &'a str) -> Local<'a, Result<Option<String>>>;
-    /// Ends the turn behind this tool: its result comes later, from outside. What the tool answers is not used.
+    /// Ends the turn after this tool. The result of the tool call comes later, from outside. The tool's own output is
+    /// ignored.
     fn suspend(&self, tool_call_id: &str, why: &str);
 }
 
-/// What the tools that read the log ask for.
+/// A query of the tools that read the log.
 #[derive(Clone, Copy, Debug)]
-pub enum Wanted<'a> {
-    /// The newest sessions, at most so many.
+pub enum SessionQuery<'a> {
+    /// The newest sessions, with the most to return.
     Sessions(usize),
-    /// The last messages of a session, at most so many.
+    /// The last messages of a session, with the most to return.
     History(&'a str, usize),
-    /// The messages that fit some words best, at most so many.
+    /// The messages that match a query best, with the most to return.
     Hits(&'a str, usize),
 }
 
-/// What was said in a user's sessions.
-pub trait Archive {
-    /// Looks something up, as JSON, within what this session may see.
-    fn look_up<'a>(&'a self, by: &'a Slot, wanted: Wanted<'a>) -> Local<'a, Result<Value>>;
+/// The log of a user's sessions.
+pub trait SessionReader {
+    /// Answers a query as JSON, limited to what this session may see. With `agent`, the sessions of another agent are
+    /// read.
+    fn look_up<'a>(
+        &'a self,
+        by: &'a Slot,
+        agent: Option<&'a str>,
+        wanted: SessionQuery<'a>,
+    ) -> Local<'a, Result<Value>>;
 }
 
-/// Looks at a call from outside; may change what it sees, or stop the call.
+/// A hook (middleware) of a call. It can change what it is given, or stop the call.
 pub trait Hook {
     /// Its name, for errors.
     fn name(&self) -> &str;
-    /// Whether it has something to say there.
+    /// Whether the hook handles this point.
     fn is_at(&self, point: Point) -> bool;
-    /// Is given a value, as JSON text, and answers with what is to change in it; null changes nothing. An error stops
-    /// the call.
+    /// Gets a value as JSON text and returns the changes to it; null changes nothing. An error stops the call.
     fn at<'a>(&'a self, point: Point, given: &str, run: HookRun<'a>) -> Local<'a, Result<Value>>;
 }
 
-/// Where a hook is asked.
+/// Where in a call a hook runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// With the input, before the first model call.
     OnCall,
-    /// With the instructions, once a call.
+    /// With the system prompt, once per call, and again if plan mode is switched in the call.
     SystemPrompt,
+    /// With the messages of the next request, to change what is kept of them.
+    ReviseContext,
     /// With a request.
     BeforeModel,
-    /// With an answer.
+    /// With a reply.
     AfterModel,
     /// With a tool's name and input.
     BeforeTool,
@@ -273,6 +282,7 @@ impl Point {
     pub const ALL: &'static [Point] = &[
         Point::OnCall,
         Point::SystemPrompt,
+        Point::ReviseContext,
         Point::BeforeModel,
         Point::AfterModel,
         Point::BeforeTool,
@@ -280,11 +290,12 @@ impl Point {
         Point::OnEnd,
     ];
 
-    /// The word for it.
+    /// Its name in JavaScript.
     pub fn word(self) -> &'static str {
         match self {
             Point::OnCall => "onCall",
             Point::SystemPrompt => "systemPrompt",
+            Point::ReviseContext => "reviseContext",
             Point::BeforeModel => "beforeModel",
             Point::AfterModel => "afterModel",
             Point::BeforeTool => "beforeTool",
@@ -294,50 +305,62 @@ impl Point {
     }
 }
 
-/// The call that a hook looks at.
+/// One run of a hook.
 #[derive(Clone, Copy)]
 pub struct HookRun<'a> {
-    /// The call, as its caller knows it.
+    /// The number under which the caller knows the call.
     pub tag: u32,
-    /// What the caller gave.
+    /// The attributes that the caller passed.
     pub attributes: &'a Attributes,
-    /// The tool call, where it is about one.
+    /// The id of the tool call at the tool points, otherwise empty.
     pub tool_call_id: &'a str,
-    /// What it may ask of the engine.
+    /// Access to the state of the call.
     pub desk: &'a dyn Desk,
-    /// The conversation, where a request is about to be made.
+    /// The messages of the request at [`Point::BeforeModel`], otherwise empty.
     pub messages: &'a [Rc<Message>],
-    /// What of it somebody outside may already have.
+    /// Tells which of the messages code outside the engine may already have.
     pub lineage: &'a Lineage,
 }
 
-/// Time and chance: the only doors to both.
+/// The only source of time and randomness.
 pub trait Host {
     /// Milliseconds since 1970.
     fn now_ms(&self) -> f64;
-    /// Fills the bytes with chance.
+    /// Fills the bytes with random values.
     fn random(&self, bytes: &mut [u8]);
-    /// Waits.
+    /// Waits for this time.
     fn sleep(&self, ms: u64) -> Local<'static, ()>;
-    /// What tells this node from all others that share its store; "" if it has no name of its own.
+    /// The name of this node, unique among the nodes that share the store; empty if the node has no name.
     fn node(&self) -> String {
         String::new()
     }
-    /// Whether another node is known to be gone; one of which nothing is known is not.
+    /// Whether another node is known to have ended. An unknown node counts as running.
     fn is_gone(&self, _node: &str) -> bool {
         false
     }
 }
 
-/// One holder of a name at a time, also across tabs where the host can do that.
+/// Named locks with one holder at a time, across browser tabs too where the host supports it.
 pub trait Lock {
-    /// Waits for the name; dropping what it answers with lets go of it.
+    /// Waits for the lock. Dropping the returned value releases it.
     fn acquire<'a>(&'a self, name: &'a str) -> Local<'a, Result<Box<dyn Held>>>;
+    /// Whether the lock is held now, by any holder.
+    fn is_held<'a>(&'a self, _name: &'a str) -> Local<'a, Result<bool>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
 }
 
-/// A name that is held until this is dropped.
+/// Tells which calls are alive in this process and its tabs. Leases of other nodes are read from the head.
+pub trait Liveness {
+    /// Whether one of these calls waits or runs in this process.
+    fn is_here(&self, slot: &Slot, call_ids: &[&str]) -> bool;
+    /// Whether a lock is held by a call of any tab or agent.
+    fn is_locked<'a>(&'a self, name: &'a str) -> Local<'a, Result<bool>>;
+}
+
+/// A lock that is held until this value is dropped.
 pub trait Held {
-    /// Ready if somebody has taken it from us: a holder that does not answer may be robbed.
+    /// Ready when another holder has taken the lock over. That can happen to a holder that does not respond.
     fn lost(&self) -> Local<'_, ()> {
         Box::pin(std::future::pending())
     }

@@ -1,4 +1,4 @@
-//! Whose conversation, and which one.
+//! A slot: the user and the session id that name one conversation.
 
 use std::fmt;
 use std::rc::Rc;
@@ -12,7 +12,8 @@ use crate::error::Result;
 /// The most bytes an id may have.
 const LONGEST: usize = 256;
 
-/// A user, or nobody in particular, and one of their sessions. Bytes decide: no folding, no trimming.
+/// A user (or the anonymous user) and one of the user's sessions. Ids are compared byte by byte, without case folding
+/// or trimming.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Slot {
@@ -30,12 +31,12 @@ impl Slot {
         Ok(Slot { session_id: session.into(), user_id: user.map(Rc::from) })
     }
 
-    /// Which conversation.
+    /// The session id.
     pub fn session(&self) -> &str {
         &self.session_id
     }
 
-    /// Whose; `None` is the anonymous user.
+    /// The user id; `None` is the anonymous user.
     pub fn user(&self) -> Option<&str> {
         self.user_id.as_deref()
     }
@@ -50,7 +51,7 @@ impl fmt::Display for Slot {
     }
 }
 
-/// Refuses what cannot be an id: blank, over-long, with control characters.
+/// Refuses an invalid id: blank, too long, or with control characters.
 pub fn check(name: &str, id: &str) -> Result<()> {
     let complaint = if id.trim().is_empty() {
         format!("{name} is empty")

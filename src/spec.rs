@@ -1,4 +1,4 @@
-//! What is known of a tool before it runs: what a model is told, what it does, and what it says of an input.
+//! The specification of a tool: its description for the model, its effect, and the result of its check of an input.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,41 +6,41 @@ use serde_json::Value;
 use crate::json::{self, Fields, Object, Read};
 use crate::message::Memo;
 
-/// What a model is told of a tool.
+/// The description of a tool for the model, and its settings for the engine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolSpec {
-    /// Its name; one of a kind within an agent.
+    /// The name, unique within an agent.
     pub name: String,
-    /// What it does.
+    /// A description of what the tool does.
     pub description: String,
-    /// What it takes, as JSON Schema.
+    /// The JSON Schema of the input.
     pub input_schema: Value,
-    /// Whether calls of it may run beside others.
+    /// Whether a call of the tool may run at the same time as other tool calls.
     #[serde(skip)]
     pub parallel: bool,
-    /// How long it may take, if not the agent's default.
+    /// The timeout, if it differs from the agent's default.
     #[serde(skip)]
     pub timeout_ms: Option<u64>,
-    /// Whether it is done outside: its calls are suspended until somebody hands in their results.
+    /// Whether the tool runs outside the engine. Its calls are suspended until their results are handed in.
     #[serde(skip)]
     pub external: bool,
-    /// What its calls do.
+    /// The effect of a call.
     #[serde(skip)]
     pub effect: Effect,
-    /// Whether it has something to say of its inputs before they run.
+    /// Whether the tool checks its inputs before it runs.
     #[serde(skip)]
     pub checks: bool,
-    /// Arguments that the host has set: the model neither sees nor gives them.
+    /// Arguments that the host has set. The model neither sees nor sets them.
     #[serde(skip)]
     pub presets: Object,
-    /// About how many tokens it has, once somebody has counted them.
+    /// The estimated number of tokens, once counted.
     #[serde(skip)]
     pub tokens: Memo,
 }
 
 impl ToolSpec {
-    /// A tool that may run beside others, with nothing out of the ordinary.
+    /// A tool with default settings that may run at the same time as others.
     pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> ToolSpec {
         ToolSpec {
             name: name.into(),
@@ -56,7 +56,7 @@ impl ToolSpec {
         }
     }
 
-    /// Reads what a model is to be told of a tool.
+    /// Reads the description of a tool.
     pub fn from_json(value: &Value) -> Read<ToolSpec> {
         let fields = Fields::of(value)?;
         let name = fields.required("name", json::text)?;
@@ -83,58 +83,58 @@ fn effect(fields: &Fields<'_>) -> Read<Effect> {
     })
 }
 
-/// What calls of a tool do, as whoever made the agent says; never as a model or a provider says.
+/// What calls of a tool do. The creator of the agent states it, never a model or a provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
     /// Anything.
     #[default]
     Acts,
-    /// Nothing: it only looks.
+    /// Only reads.
     Reads,
-    /// Changes to files.
+    /// Changes files.
     Edits,
-    /// Changes to the agent's own notes, or looks at them.
+    /// Reads or changes the agent's own notes.
     Notes,
 }
 
 impl Effect {
-    /// Whether the world is the same behind it.
+    /// Whether a call changes nothing outside the agent.
     pub fn is_read_only(self) -> bool {
         matches!(self, Effect::Reads | Effect::Notes)
     }
 }
 
-/// What a tool itself says.
+/// The tool's own decision about an input.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Own {
-    /// Nothing.
+pub enum OwnDecision {
+    /// No decision.
     #[default]
     Pass,
-    /// That it may run.
+    /// The call may run.
     Allow,
-    /// That a person is to be asked, unless a rule or the mode says that it may run.
+    /// Ask a person, unless a rule or the mode allows the call.
     Ask(String),
-    /// That a person is to be asked, whatever may run.
+    /// Ask a person, even if a rule or the mode allows the call.
     Danger(String),
-    /// That it may not run.
+    /// The call may not run.
     Deny(String),
 }
 
-/// What a tool says of one input.
+/// The result of a tool's check of one input.
 #[derive(Clone, Debug, Default)]
 pub struct Opinion {
-    /// What it says itself.
-    pub own: Own,
-    /// Whether each content of a rule fits the input, in the order asked; none where the tool cannot read them.
+    /// The tool's own decision.
+    pub own: OwnDecision,
+    /// Whether each rule content matches the input, in the given order; `None` if the tool cannot compare them.
     pub fits: Option<Vec<bool>>,
-    /// Whether it is an edit that needs no question where edits need none.
+    /// Whether the call is an edit in the sense of the mode `accept_edits`.
     pub is_edit: bool,
 }
 
 impl Opinion {
-    /// That of a tool that has none of its own: notes may always be kept.
+    /// The opinion about a tool that does not check its inputs. Notes are always allowed.
     pub fn of(effect: Effect) -> Opinion {
-        let own = if effect == Effect::Notes { Own::Allow } else { Own::Pass };
+        let own = if effect == Effect::Notes { OwnDecision::Allow } else { OwnDecision::Pass };
         Opinion { own, is_edit: effect == Effect::Edits, ..Opinion::default() }
     }
 }

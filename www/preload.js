@@ -1,7 +1,7 @@
-// What Vite calls before a part of the page that is loaded later: its styles must be there first, its scripts come at the
-// same time. It stands in for Vite's own, which does more than this page needs.
+// Vite calls this before it loads a later part of the page: the styles load first, and the scripts at the same time. It replaces
+// Vite's own function, which does more than this page needs.
 
-/** What was asked for, by its address. */
+/** The files that were requested, by URL. */
 const asked = new Map();
 
 export function __vitePreload(load, files = [], from = document.baseURI) {
@@ -22,12 +22,12 @@ function added(href) {
   const link = document.createElement("link");
   Object.assign(link, { rel: isStyle ? "stylesheet" : "modulepreload", crossOrigin: "", href });
   document.head.append(link);
-  // A script that does not come is what `load` fails with.
+  // If a script cannot be loaded, `load` fails.
   if (!isStyle) return null;
   return new Promise((resolve, reject) => {
     link.onload = resolve;
     link.onerror = () => {
-      // It can be asked for again.
+      // The file can be requested again.
       asked.delete(href);
       link.remove();
       reject(new Error(`${href} could not be loaded`));

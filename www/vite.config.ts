@@ -1,15 +1,15 @@
-// Builds the page into target/www; only the alias below knows where the package was built.
+// Builds the page into target/www. Only the alias below contains the folder of the built package.
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vite";
 import type { HtmlTagDescriptor, Plugin } from "vite";
-import { policyInPage } from "../src/build/policy.mjs";
+import { policyInPage } from "../src/build/web/policy.mjs";
 import { shell } from "./text/shell.ts";
-import { talk } from "./text/talk.ts";
+import { talk } from "./text/sessions.ts";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The words of the page before its script has come stand with all the others. */
+/** Writes the texts of `shell.ts` into the HTML. */
 const words: Plugin = {
   name: "words",
   transformIndexHtml: {
@@ -24,14 +24,14 @@ const words: Plugin = {
   },
 };
 
-/** The content policy in the page itself, and the wasm asked for before the script that wants it. */
+/** Adds the Content-Security-Policy and the preload links of the wasm to the HTML. */
 const head: Plugin = {
   name: "head",
   apply: "build",
   transformIndexHtml: {
     order: "post",
     handler(html, { bundle = {} }) {
-      // Both parts: an agent that can do all that this page shows needs them at once.
+      // Both parts, because the agent of this page uses features of the second part.
       const wasm = Object.keys(bundle).filter((name) => name.endsWith(".wasm"));
       const preload = (name: string) => ({
         rel: "preload",
@@ -52,7 +52,7 @@ const head: Plugin = {
   },
 };
 
-/** What runs before a part of the page that is loaded later: its styles first, and its scripts at the same time. */
+/** Replaces Vite's preload function by preload.js. */
 const preload: Plugin = {
   name: "preload",
   enforce: "pre",
@@ -67,7 +67,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^lockgate$/, replacement: here("../dist/entry/browser.js") },
-      { find: /^lockgate\/remote$/, replacement: here("../dist/remote.js") },
+      { find: /^lockgate\/remote$/, replacement: here("../dist/remote/remote.js") },
     ],
   },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
@@ -76,18 +76,18 @@ export default defineConfig({
     outDir: here("../target/www"),
     emptyOutDir: true,
     target: "es2022",
-    // The wasm must stay a file that streams.
+    // The wasm must stay a file, so that it can be compiled while it loads.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     rolldownOptions: {
       output: {
         codeSplitting: {
-          // What a visit begins with is two files, the package and the page: each has its own size, and changes at its
-          // own time. What is opened later takes nothing of them apart.
+          // A visit starts with two files, the package and the page: each has its own budget and its own changes. Parts that
+          // load later do not split these files.
           groups: [
             { name: "lockgate", test: here("../dist/"), tags: ["$initial"] },
             { name: "index", tags: ["$initial"] },
-            { name: "later", test: here("later.ts") },
+            { name: "later", test: here("app/later.ts") },
           ],
         },
       },

@@ -1,4 +1,4 @@
-// A page of a real browser, with what is measured in it.
+// A page of a real browser with the measures of page.mjs.
 import fs from "node:fs";
 import http from "node:http";
 import path from "node:path";
@@ -48,7 +48,7 @@ async function bundle() {
 async function serve(script) {
   const server = http.createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://any");
-    // An isolated page has a clock that is twenty times as fine.
+    // The clock of an isolated page has a twenty times higher resolution.
     response.setHeader("cross-origin-opener-policy", "same-origin");
     response.setHeader("cross-origin-embedder-policy", "require-corp");
     response.setHeader("content-type", types[path.extname(pathname)] ?? "text/html");

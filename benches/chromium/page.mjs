@@ -1,4 +1,4 @@
-// What is measured inside a page. Bundled; the package itself is loaded as it is, from beside it.
+// The measures that run inside a page. This file is bundled; the package is loaded unbundled from the same server.
 import { createAgent, customModel, indexedDbStore } from "lockgate";
 import * as ai from "../engines/ai-sdk.mjs";
 import { IndexedDbBlobs } from "../engines/blob.mjs";
@@ -10,7 +10,7 @@ import { median, sample, timed } from "../stats.mjs";
 const engines = { lockgate, hand, ai };
 const relaxed = { durability: "relaxed" };
 
-/** Milliseconds of a call on a session of so many messages, all of it in IndexedDB. */
+/** Milliseconds of a call on a session with `nMessages` messages in IndexedDB. */
 export async function call(name, nMessages, forMs) {
   const script = new Script();
   const where = name === "lockgate" ? { appends: true, store: indexedDbStore(`calls-${nMessages}`, relaxed) } : { blobs: await IndexedDbBlobs.open(`calls-${nMessages}`) };
@@ -30,7 +30,7 @@ const silent = customModel({
   },
 });
 
-/** Milliseconds until the first hundred sessions of so many are listed, and until all are. */
+/** Milliseconds until the first hundred of `nSessions` sessions are listed, and until all are. */
 export async function list(nSessions) {
   const agent = await createAgent({ name: "bench", model: silent, store: indexedDbStore("list", relaxed) });
   const atOnce = 100;
@@ -53,7 +53,7 @@ export async function list(nSessions) {
   return { first, all };
 }
 
-/** Milliseconds of a search for a word that a hundred messages of so many have, and of a scan of the same log. */
+/** Milliseconds of a search for a word that a hundred of `nMessages` messages have, and of a scan of the same log. */
 export async function search(nMessages) {
   const agent = await createAgent({ name: "bench", model: silent, store: indexedDbStore("search", relaxed) });
   const each = 1_000;

@@ -1,4 +1,4 @@
-// The AI SDK's agent. It keeps nothing itself, so its messages are read and written as one JSON text a session.
+// The AI SDK's agent. It stores nothing itself, so its messages are read and written as one JSON text per session.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ToolLoopAgent, jsonSchema, tool } from "ai";
 import { MESSAGES_PER_TURN, answer, instructions, newId, question, toolDescription, toolInput, toolName, toolOutput, toolSchema } from "../script.mjs";
@@ -50,7 +50,7 @@ const usage = {
   outputTokens: { total: 10, text: 10, reasoning: 0 },
 };
 
-/** The scripted model as the AI SDK's provider interface has it; `version` is that of the specification. */
+/** The scripted model behind the AI SDK's provider interface; `version` is that of the specification. */
 export function scripted(script, version = "v4") {
   const next = ({ prompt }) => script.next(prompt.at(-1).role === "tool", prompt.filter(({ role }) => role !== "system").length);
   const finish = (unified) => (version === "v2" ? (unified === "tool-calls" ? "tool-calls" : "stop") : { unified, raw: unified });

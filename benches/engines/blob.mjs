@@ -1,4 +1,4 @@
-// The store of those who have none: one JSON text a session, read before a call and written after it.
+// The store of engines without their own: one JSON text per session, read before a call and written after it.
 
 export class Blobs {
   #texts = new Map();
@@ -15,7 +15,7 @@ export class Blobs {
     this.#texts.set(id, text);
   }
 
-  /** How much was written since this was asked last. */
+  /** The bytes written since the last request of this number. */
   bytes() {
     const bytes = this.#bytes;
     this.#bytes = 0;
@@ -23,7 +23,7 @@ export class Blobs {
   }
 }
 
-/** The same in a page's IndexedDB: a record a session. */
+/** The same in a page's IndexedDB: one record per session. */
 export class IndexedDbBlobs {
   static async open(name) {
     const request = indexedDB.open(name, 1);

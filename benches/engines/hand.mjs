@@ -1,4 +1,4 @@
-// The floor: the loop that people write by hand, an array that is parsed before a call and stringified after it.
+// The baseline: a hand-written loop over an array that is parsed before a call and stringified after it.
 import { MESSAGES_PER_TURN, answer, instructions, newId, question, toolInput, toolName, toolOutput } from "../script.mjs";
 import { Blobs } from "./blob.mjs";
 
@@ -42,7 +42,7 @@ export async function create({ script, baseUrl, blobs = new Blobs() }) {
 
 const called = () => ({ id: newId(), type: "function", function: { name: toolName, arguments: JSON.stringify(toolInput) } });
 
-/** A history of `n` messages, as chat completions have them. */
+/** A history of `n` messages in the format of chat completions. */
 export function history(n) {
   return Array.from({ length: n / MESSAGES_PER_TURN }, (_, at) => {
     const call = called();

@@ -1,7 +1,7 @@
-// The engines that are measured: ours, the alternatives, and what people write by hand.
-// An engine is opened with a Script (or a provider's address) and answers with
+// The measured engines: Lockgate, the alternatives, and a hand-written loop.
+// An engine is opened with a Script (or a provider's address) and returns
 // `{ seed(id, n), call(id, text), stream(id, text, onDelta), messages(id), bytes(), close() }`, and with `settled()` if it
-// has work left after an answer. `bytes()` is what was written since it was asked last, if it was opened `counting`.
+// has work left after an answer. `bytes()` is the number of bytes written since its last call, if opened with `counting`.
 
 /** By the name that the command line takes: what the table calls it, its module, and the options it is opened with. */
 export const engines = {

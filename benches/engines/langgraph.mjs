@@ -53,7 +53,7 @@ async function overHttp(baseUrl) {
   return new ChatOpenAI({ model: "m", apiKey: "a-key-of-usual-length", streaming: true, configuration: { baseURL: baseUrl } });
 }
 
-// The checkpointers' own serializer, which is told how much it made.
+// The checkpointers' own serializer, with a count of the bytes that it makes.
 class Counting {
   #own = new MemorySaver().serde;
   #bytes = 0;

@@ -1,4 +1,4 @@
-// Lockgate as its users have it; unless told otherwise over its memory store, which is given bytes and keeps them.
+// Lockgate with its default options. The default store is its memory store, which keeps bytes.
 import { createAgent, customModel, memoryStore, openai, textOf, tool } from "../../dist/entry/node.js";
 import { MESSAGES_PER_TURN, answer, instructions, newId, question, toolDescription, toolInput, toolName, toolOutput, toolSchema } from "../script.mjs";
 
@@ -9,7 +9,7 @@ export async function create({ script, baseUrl, counting, appends = false, store
   const model = baseUrl ? openai({ model: "m", baseUrl, apiKey: "a-key-of-usual-length" }) : scripted(script);
   const agent = await createAgent({ name: "bench", systemPrompt: instructions, model, store, tools: [forecast], queueLimit: 1_000 });
   return {
-    // By calls like any other; or, where there is no time for thousands, by appending questions and answers.
+    // By normal calls, or, where thousands of calls take too long, by appending questions and answers.
     seed: async (id, n) => {
       if (appends) await agent.append({ sessionId: id }, questionsAndAnswers(n));
       else for (let at = 0; at < n / MESSAGES_PER_TURN; at++) await agent.call(question(at), { sessionId: id });
@@ -26,11 +26,11 @@ export async function create({ script, baseUrl, counting, appends = false, store
   };
 }
 
-/** A history without tools, which is all that can be appended. */
+/** A history without tool calls: only such messages can be appended. */
 export const questionsAndAnswers = (n) =>
   Array.from({ length: n }, (_, at) => (at % 2 === 0 ? { role: "user", content: question(at) } : { role: "assistant", content: answer }));
 
-// Counts what a store is given to keep.
+// Counts the bytes that a store gets.
 function counted(store) {
   let count = 0;
   const commit = (batch) => {

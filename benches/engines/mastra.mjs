@@ -1,4 +1,4 @@
-// Mastra's agent with its own memory, in memory, with the options that it has by itself: the model sees ten messages.
+// Mastra's agent with its own memory store and its default options: the model sees ten messages.
 import { Agent } from "@mastra/core/agent";
 import { InMemoryStore } from "@mastra/core/storage";
 import { createTool } from "@mastra/core/tools";
@@ -53,7 +53,7 @@ export async function create({ script, baseUrl, counting }) {
   };
 }
 
-// Mastra keeps the call, the result and the answer in one message; here they are counted as the others have them.
+// Mastra keeps the call, the result and the answer in one message; here they count as separate messages, as elsewhere.
 function read({ role, content }) {
   return content.parts.flatMap((part) => {
     if (part.type === "text") return [{ role, text: part.text }];

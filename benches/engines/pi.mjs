@@ -1,4 +1,4 @@
-// pi's agent. It keeps nothing itself, so its messages are read and written as one JSON text a session.
+// pi's agent. It stores nothing itself, so its messages are read and written as one JSON text per session.
 import { Agent } from "@mariozechner/pi-agent-core";
 import { Type, createAssistantMessageEventStream, streamSimple } from "@mariozechner/pi-ai";
 import { MESSAGES_PER_TURN, answer, instructions, newId, question, toolDescription, toolInput, toolName, toolOutput } from "../script.mjs";

@@ -1,4 +1,4 @@
-// How many bytes a page loads before the least program answers, and in the background after that, compressed as they travel.
+// The compressed bytes that a page loads before the smallest program answers, and later in the background.
 import zlib from "node:zlib";
 import { laterFiles, pageFiles } from "../bundle.mjs";
 

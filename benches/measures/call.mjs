@@ -1,20 +1,20 @@
-// What a call costs by the length of the history before it: microseconds, and bytes given to the store.
+// The cost of a call by the length of the history before it: microseconds, and bytes given to the store.
 import { open } from "../engines/index.mjs";
 import { median, sample } from "../stats.mjs";
 import { MESSAGES_PER_TURN, Script, question } from "../script.mjs";
 
-/** A session takes this many calls before another one is used, so that a short history stays short. */
+/** This many calls are made on a session before the next session is used, so that a short history stays short. */
 const CALLS_EACH = { 0: 1, 100: 4 };
 
 export async function measure(name, { lengths, forMs, round = 0 }) {
   const engine = await open(name, { script: new Script() });
-  // By number too: on a busy machine little is compiled in so long a time.
+  // A minimum number too: on a busy machine few functions get compiled in the given time.
   await sample((n) => engine.call(`warm-${n}`, question(n)), { atMost: 400, atLeast: 60, forMs });
   const found = {};
   for (const length of lengths) found[`call.${length}`] = await microseconds(engine, length, forMs);
   await engine.close();
   if (found["call.10000"]) found.growth = found["call.10000"] / found["call.100"];
-  // Bytes do not depend on the weather: once is enough.
+  // The number of bytes does not vary between rounds, so one round is enough.
   return round === 0 ? { ...found, ...(await written(name, lengths)) } : found;
 }
 
@@ -27,7 +27,7 @@ async function microseconds(engine, length, forMs) {
   return median(times) * 1_000;
 }
 
-// Apart, because some can only be counted at a cost.
+// Separate from the times, because counting slows some engines down.
 async function written(name, lengths) {
   const engine = await open(name, { script: new Script(), counting: true });
   const found = {};

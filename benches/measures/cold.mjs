@@ -1,4 +1,4 @@
-// From the first import to the end of the first call, in a process that has done nothing yet.
+// The time from the first import to the end of the first call, in a new process.
 import { Script, question } from "../script.mjs";
 
 export async function measure(name) {

@@ -1,6 +1,6 @@
-// How long a crash of the engine takes: until every open call is rejected, and until the next call is answered.
+// The time after a crash of the engine until every open call is rejected, and until the next call is answered.
 import { createAgent, customModel, memoryStore, textOf } from "../../dist/entry/node.js";
-import { loadEngine } from "../../dist/wasm.js";
+import { loadEngine } from "../../dist/runtime/wasm.js";
 
 export async function measure(_name, { nTraps, nSessions }) {
   let waiting = 0;
@@ -37,7 +37,7 @@ export async function measure(_name, { nTraps, nSessions }) {
   return { ...summed("settled", times.settled), ...summed("next", times.next), "crash.lost": lost };
 }
 
-// An object that does not exist: the wasm throws out of itself, and nothing in it can be trusted any more.
+// A pointer to an object that does not exist: the wasm throws, and its state can no longer be trusted.
 function crash(instance) {
   try {
     instance.enter(() => instance.core.Task.prototype.poll.call({ __wbg_ptr: 0 }));

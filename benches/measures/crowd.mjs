@@ -1,4 +1,4 @@
-// A thousand calls at once: each on a session of its own, and all on one. Who loses what, and who answers without knowing what was said.
+// A thousand calls at once: each on a session of its own, and all on one. Counts lost messages, and answers without the earlier turns.
 import { open } from "../engines/index.mjs";
 import { timed } from "../stats.mjs";
 import { MESSAGES_PER_TURN, Script, question } from "../script.mjs";
@@ -34,7 +34,7 @@ async function together(name, nCalls) {
   };
 }
 
-// How many questions are followed by their call, its result and the answer, with nothing of another between.
+// The number of questions directly followed by their own tool call, its result and the answer.
 function wholeTurns(kept, nCalls) {
   const questions = new Set(Array.from({ length: nCalls }, (_, n) => question(n)));
   return kept.filter(({ role, text }, at) => {

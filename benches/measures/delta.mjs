@@ -1,4 +1,4 @@
-// What a piece of a streamed answer costs: in process, in process with a pause before each, and from a provider over SSE.
+// The cost of one piece of a streamed answer: in process, in process with a pause before each piece, and from a provider over SSE.
 import { open } from "../engines/index.mjs";
 import { withProvider } from "../loopback.mjs";
 import { median, sample } from "../stats.mjs";
@@ -27,6 +27,6 @@ async function streamed(what, engine, { nDeltas, atMost, forMs }) {
     { atMost, forMs },
   );
   await engine.close();
-  // The first ones are slower in every engine: they are compiled while they run.
+  // The first answer is slower in every engine, because its code is compiled while it runs.
   return { [what]: (median(times.slice(1)) / nDeltas) * 1_000, [`${what}.events`]: nEvents };
 }

@@ -1,4 +1,4 @@
-// From nothing to the first answer in workerd, the engine of Cloudflare Workers: a new process, a new isolate.
+// The time to the first answer in workerd, the runtime of Cloudflare Workers, with a new process and isolate.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";

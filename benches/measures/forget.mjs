@@ -1,4 +1,4 @@
-// The memory that one agent holds after very many sessions, over a store that keeps nothing: what grows is a leak.
+// The memory of one agent after very many sessions, over a store that keeps nothing: growth is a leak.
 import { createAgent, customModel, memoryStore } from "../../dist/entry/node.js";
 import { held } from "../memory.mjs";
 

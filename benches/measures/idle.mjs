@@ -1,11 +1,11 @@
-// The memory that a session holds when nobody talks: five calls each, as many sessions as there is time for.
+// The memory of an idle session after five calls, measured with as many sessions as fit into the time.
 import { open } from "../engines/index.mjs";
 import { held } from "../memory.mjs";
 import { Script, question } from "../script.mjs";
 
 const CALLS = 5;
 const AT_ONCE = 10;
-/** Fewer say nothing: the heap itself moves by more than they hold. */
+/** With fewer sessions the result means nothing: the heap varies by more than their memory. */
 const AT_LEAST = 200;
 
 export async function measure(name, { nSessions, forMs }) {

@@ -1,4 +1,4 @@
-// What is measured, of which engines, how often, and what the rows of the table are called.
+// The list of measures: the engines and the rounds of each, and the titles of the rows in the table.
 
 const everyone = ["lockgate", "hand", "ai", "langgraph", "langgraph-sqlite", "openai", "mastra", "pi"];
 const once = everyone.filter((name) => name !== "langgraph-sqlite");
@@ -9,9 +9,8 @@ const count = (n) => n.toLocaleString("en");
 const messages = (n) => (n === 0 ? "an empty history" : `${count(n)} messages`);
 
 /**
- * By the name that `--only` takes. `full` and `quick` are the settings and the rounds of the two modes, and the engines
- * where a mode has fewer. A row's `better`
- * says which way is ahead; a row without it is a count that is shown as it is.
+ * By the name for `--only`. `full` and `quick` have the settings and rounds of the two modes, and the engines if a mode
+ * has fewer of them. A row's `better` says which direction is ahead; a row without it is a count, shown unchanged.
  */
 export const measures = {
   call: {
@@ -35,6 +34,15 @@ export const measures = {
       { id: "paced.events", title: "… events the reader got of them", unit: "" },
       { id: "sse", title: "a streamed piece from a provider over SSE", unit: "µs", better: "less" },
       { id: "sse.events", title: "… events the reader got of them", unit: "" },
+    ],
+  },
+  checkpoint: {
+    engines: ["lockgate"],
+    full: { rounds: 1, nCalls: 20, forMs: 10_000, nShort: 500 },
+    quick: { rounds: 1, nCalls: 20, forMs: 3_000, nShort: 200 },
+    rows: ({ forMs }) => [
+      { id: "checkpoint.cost", title: `checkpoints on files: processor time, of a call that streams for ${forMs / 1_000} s`, unit: "%" },
+      { id: "checkpoint.short", title: "… a call that ends before the first, beside one without checkpoints", unit: "×" },
     ],
   },
   crowd: {
@@ -99,7 +107,7 @@ export const measures = {
     rows: () => [{ id: "cold", title: "from import to the first answer, new Node process", unit: "ms", better: "less" }],
   },
   edge: {
-    // Mastra's bundle does not start there: it wants `node:os`.
+    // Mastra's bundle does not start in workerd: it needs `node:os`.
     engines: once.filter((name) => name !== "mastra"),
     full: { rounds: 3 },
     quick: { rounds: 1, engines: ["lockgate", "hand", "ai"] },
@@ -119,7 +127,7 @@ export const measures = {
     ],
   },
   bundle: {
-    // Mastra does not bundle for a page: it wants Node's modules.
+    // Mastra cannot be bundled for a page: it needs Node's modules.
     engines: once.filter((name) => name !== "mastra"),
     full: { rounds: 1 },
     quick: { rounds: 1, engines: ["lockgate", "hand", "ai"] },

@@ -1,5 +1,5 @@
-// What it costs a model in JavaScript to look at the last message of a long history, beside that of a short one; and what
-// the first call costs where the history was not yet in memory.
+// The cost for a JavaScript model to read the last message of a long history, compared with a short one; and the cost of
+// the first call, when the history is not in memory yet.
 import { createAgent, customModel, memoryStore, textOf } from "../../dist/entry/node.js";
 import { questionsAndAnswers } from "../engines/lockgate.mjs";
 import { median, sample, timed } from "../stats.mjs";

@@ -1,10 +1,10 @@
-// From navigation to a page one can write in: the web UI, beside a bare page that is only a field.
+// The time from navigation until a user can type: the web UI, compared with a page that is only a field.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { chromium } from "playwright-core";
-import { serve } from "../../src/build/serve.mjs";
-import { buildWww } from "../../src/build/www.mjs";
+import { serve } from "../../src/build/web/serve.mjs";
+import { buildWww } from "../../src/build/web/www.mjs";
 import { median } from "../stats.mjs";
 
 const args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"];
@@ -36,7 +36,7 @@ export async function measure(_, { nVisits }) {
   }
 }
 
-/** Two visits of a new profile, in milliseconds since the navigation: when something was seen, and when one could write. */
+/** Two visits of a new profile: the milliseconds from navigation to the first paint, and until a user can type. */
 async function visits(browser, url) {
   const context = await browser.newContext();
   try {

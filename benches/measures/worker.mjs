@@ -1,4 +1,4 @@
-// An agent in a Durable Object, asked over HTTP in workerd: its first answer, the CPU of a request, and what is deployed.
+// An agent in a Durable Object, used over HTTP in workerd: its first answer, the CPU of a request, and the size of the deployment.
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -35,7 +35,7 @@ async function asked(folder, files, nRequests) {
   await miniflare.ready;
   await ask(0);
   const first = performance.now() - start;
-  // What is compiled when it is first used is not the price of a request.
+  // Compiling functions at their first use does not count as the cost of a request.
   for (let n = 0; n < 50; n++) await ask(n);
   const before = cpuMs();
   for (let n = 0; n < nRequests; n++) await ask(n);
@@ -44,14 +44,14 @@ async function asked(folder, files, nRequests) {
   return { "worker.first": first, ...(Number.isFinite(cpu) ? { "worker.cpu": cpu } : {}) };
 }
 
-/** The CPU that our workerd has used, in ms; only Linux tells. A tick is a hundredth of a second there. */
+/** The CPU time that our workerd has used, in ms, or NaN if the system is not Linux. A tick of Linux is 10 ms. */
 function cpuMs() {
   if (process.platform !== "linux") return Number.NaN;
   const stats = fs
     .readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((pid) => read(`/proc/${pid}/stat`))
-    // The name stands in brackets, and may hold anything.
+    // The name is in brackets and may contain any character.
     .map((text) => [/\((.*)\)/s.exec(text)?.[1], text.slice(text.lastIndexOf(")") + 2).split(" ")])
     .filter(([name, fields]) => name === "workerd" && Number(fields[1]) === process.pid);
   return stats.reduce((sum, [, fields]) => sum + (Number(fields[11]) + Number(fields[12])) * 10, 0);
@@ -61,7 +61,7 @@ function read(file) {
   try {
     return fs.readFileSync(file, "utf8");
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return "";
   }
 }

@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: the AI SDK.
+// The smallest program that answers, with a tool and a provider: the AI SDK.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { ToolLoopAgent, jsonSchema, tool } from "ai";
 

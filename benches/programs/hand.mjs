@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: by hand.
+// The smallest program that answers, with a tool and a provider: by hand.
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const tools = [{ type: "function", function: { name: "forecast", description: "The weather", parameters: schema } }];

@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: LangGraph.
+// The smallest program that answers, with a tool and a provider: LangGraph.
 import { tool } from "@langchain/core/tools";
 import { MemorySaver } from "@langchain/langgraph/web";
 import { ChatOpenAI } from "@langchain/openai";
@@ -12,7 +12,7 @@ export async function answer(text, baseUrl) {
   const model = new ChatOpenAI({ model: "m", apiKey: "a-key-of-usual-length", configuration });
   const agent = createAgent({ model, tools: [forecast], checkpointer: new MemorySaver() });
   const how = { configurable: { thread_id: "s" }, streamMode: "messages" };
-  // Read as a stream: with `invoke` it fetches tables from another host to count tokens with.
+  // Read as a stream, because `invoke` fetches token tables from another host.
   let said = "";
   for await (const [chunk] of await agent.stream({ messages: [{ role: "user", content: text }] }, how)) said += chunk.text;
   return said;

@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: Lockgate. It also keeps the conversation, in a page in IndexedDB.
+// The smallest program that answers, with a tool and a provider: Lockgate. It also stores the conversation (in a page: in IndexedDB).
 import { createAgent, openai, tool } from "lockgate";
 
 const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: Mastra.
+// The smallest program that answers, with a tool and a provider: Mastra.
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { Agent } from "@mastra/core/agent";
 import { InMemoryStore } from "@mastra/core/storage";

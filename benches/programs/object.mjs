@@ -1,4 +1,4 @@
-// The least worker with an agent in a Durable Object; its model answers at once, so that only the engine is measured.
+// The smallest worker with an agent in a Durable Object. Its model answers at once, so only the engine is measured.
 import { customModel, textOf } from "lockgate";
 import { AgentObject, handle } from "lockgate/cloudflare";
 

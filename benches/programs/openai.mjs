@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: OpenAI Agents.
+// The smallest program that answers, with a tool and a provider: OpenAI Agents.
 import { Agent, MemorySession, OpenAIChatCompletionsModel, Runner, tool } from "@openai/agents";
 import OpenAI from "openai";
 

@@ -1,4 +1,4 @@
-// The least program that answers, with a tool and a provider: pi.
+// The smallest program that answers, with a tool and a provider: pi.
 import { Agent } from "@mariozechner/pi-agent-core";
 import { Type } from "@mariozechner/pi-ai";
 

@@ -1,4 +1,4 @@
-//! Blocks: text, thinking, tool calls and their results; a kind that only the reference has (`hint`) stays as it is.
+//! Blocks: text, thinking, tool calls and their results. A type that only AgentScope has (`hint`) is kept unchanged.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use super::{media, remainder};
 use crate::json::{self, Fields, Object, Read};
 use crate::message::{Block, CallState, ResultState, ToolResult, ToolUse};
 
-/// Where the reference keeps a thought's signature, in the block's metadata.
+/// The name in the block's metadata under which AgentScope keeps the signature of thinking.
 const SIGNATURE: &str = "thoughtSignature";
-/// What the reference marks a result with that comes later, in the block's metadata.
+/// The name in the block's metadata with which AgentScope marks a result that comes later.
 const SUSPENDED: &str = "agentscope_suspended";
-/// What the reference begins an engine's error with; all that tells in a result without a state.
+/// The prefix of AgentScope's own errors. In a result without a state only this prefix shows the error.
 const ERROR: &str = "[ERROR]";
 
 /// Reads a list of blocks.
@@ -93,7 +93,7 @@ fn write(block: &Block) -> Object {
     members
 }
 
-/// A block's members: what we do not know, its own above that, its type above all.
+/// The members of a block. In case of equal names, `kind` wins over our members, and ours win over unknown members.
 fn tagged(kind: &str, own: Value, provider: Option<&Value>, rest: &Object) -> Object {
     let mut members = remainder::members(rest);
     if let Value::Object(own) = own {
@@ -104,7 +104,7 @@ fn tagged(kind: &str, own: Value, provider: Option<&Value>, rest: &Object) -> Ob
     members
 }
 
-/// A block's metadata, and what of ours goes into it.
+/// The metadata of a block with a member of ours added.
 fn metadata_with(rest: &Object, name: &str, own: Option<Value>) -> Object {
     let metadata = rest.get("metadata").and_then(Value::as_object);
     let mut metadata = metadata.cloned().unwrap_or_default();
@@ -112,7 +112,7 @@ fn metadata_with(rest: &Object, name: &str, own: Option<Value>) -> Object {
     metadata
 }
 
-/// The members we do not know, with the metadata that is left.
+/// The unknown members, with the remaining metadata.
 fn rest_with(fields: &Fields<'_>, known: &[&str], metadata: Object) -> Object {
     let mut rest = remainder::members(&fields.rest(known));
     rest.remove("metadata");
@@ -156,7 +156,7 @@ fn tool_use(fields: &Fields<'_>) -> Read<ToolUse> {
     let Some((raw, said)) = raw.and_then(|raw| parsed(&raw).map(|said| (raw, said))) else {
         return Ok(call);
     };
-    // Only we write arguments that are no object, and only there: the reference's `input` cannot hold them.
+    // Only we write arguments that are not an object, and only there: AgentScope's `input` cannot hold them.
     let plain = call.input.to_string();
     if plain == "{}" && !said.is_object() {
         call.input = said;
@@ -166,7 +166,7 @@ fn tool_use(fields: &Fields<'_>) -> Read<ToolUse> {
     Ok(call)
 }
 
-/// The arguments as the model wrote them, or as they are now if that says something else.
+/// The arguments as the model wrote them, or the current ones if these differ.
 fn raw_arguments(call: &ToolUse) -> String {
     let raw = call.rest.get("content").and_then(Value::as_str);
     let still_fits = raw.filter(|raw| parsed(raw).as_ref() == Some(&call.input));
@@ -219,7 +219,7 @@ fn is_error(output: &[Block]) -> bool {
 
 fn call_state(value: &Value) -> Read<CallState> {
     match lower(value) {
-        // Handed over, and no result yet: no other state of ours comes nearer.
+        // The call was handed over and has no result yet. This is the nearest of our states.
         Value::String(word) if word == "submitted" => Ok(CallState::Allowed),
         word => CallState::from_json(&word),
     }
@@ -232,7 +232,7 @@ fn result_state(value: &Value) -> Read<ResultState> {
     }
 }
 
-/// A word in small letters: the reference reads most of its words in any case.
+/// A word in lower case: AgentScope reads most of its words in any case.
 pub(super) fn lower(value: &Value) -> Value {
     value.as_str().map_or_else(|| value.clone(), |word| word.to_ascii_lowercase().into())
 }

@@ -1,4 +1,4 @@
-//! Everything of a document but its messages: tasks, plan, tools, and what is above them.
+//! All parts of a document except its messages: tasks, plan, tools and the top-level members.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::state::{Facts, PlanModeContext, Task, TaskState, TasksContext, ToolCo
 
 /// Reads the facts of a document.
 pub(super) fn read(fields: &Fields<'_>) -> Read<Facts> {
-    // The last four are names of ours: a member of theirs by that name is something else.
+    // The last four are our names. A member of AgentScope with one of these names means something else.
     const KNOWN: &[&str] = &[
         "session_id",
         "user_id",
@@ -38,7 +38,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Read<Facts> {
     Ok(facts)
 }
 
-/// Writes the facts; the caller restores the whole document.
+/// Writes the facts. The caller restores the whole document.
 pub(super) fn write(facts: &Facts) -> Object {
     let mut members = remainder::members(&facts.rest);
     remainder::fill(&mut members, &defaults());
@@ -51,7 +51,7 @@ pub(super) fn write(facts: &Facts) -> Object {
     members
 }
 
-/// A reply id that is null is minted by the reference.
+/// The defaults of AgentScope for members that we do not use. For a null `reply_id`, AgentScope makes an id.
 fn defaults() -> Value {
     json!({ "reply_id": null, "cur_iter": 0 })
 }
@@ -93,7 +93,7 @@ fn write_tools(tools: &ToolContext) -> Object {
     let mut members = remainder::members(&tools.rest);
     remainder::fill(&mut members, &tool_defaults());
     members.insert("activated_groups".into(), json!(tools.activated_groups));
-    // The reference has no such list; it ignores ours.
+    // AgentScope has no such list and ignores ours.
     if !tools.activated_skills.is_empty() {
         members.insert("activated_skills".into(), json!(tools.activated_skills));
     }
@@ -164,7 +164,7 @@ fn write_task(task: &Task) -> Object {
     members
 }
 
-/// `created_at` has no default that we could know: absent, the reference takes the time of reading.
+/// `created_at` has no fixed default: if it is missing, AgentScope uses the time of reading.
 fn task_defaults(subject: &str) -> Value {
     json!({ "description": subject, "metadata": {}, "owner": null, "blocks": [], "blocked_by": [] })
 }

@@ -1,4 +1,4 @@
-//! Pictures, sounds, films and files: `image`, `audio`, `video`, and `data` for any of them.
+//! Media blocks: `image`, `audio`, `video`, and `data` for any file.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use super::remainder;
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, MediaKind, Source};
 
-/// What bytes are of which nobody said what they are.
+/// The media type of data without a stated media type.
 const BYTES: &str = "application/octet-stream";
-/// Ours, in a `data` block: it is a file, whatever its media type says.
+/// Our own mark in a `data` block: it is a file, whatever its media type says.
 const IS_FILE: &str = "is_file";
 
 /// Reads a block of one of these types.
@@ -27,7 +27,7 @@ pub(super) fn read(kind: &str, fields: &Fields<'_>) -> Read<Block> {
     })
 }
 
-/// The reference's word for a kind.
+/// AgentScope's word for a kind.
 pub(super) fn word(kind: MediaKind) -> &'static str {
     match kind {
         MediaKind::Image => "image",
@@ -37,7 +37,7 @@ pub(super) fn word(kind: MediaKind) -> &'static str {
     }
 }
 
-/// A block's members but its type.
+/// The members of a block, except its type.
 pub(super) fn members(kind: MediaKind, source: &Source, name: Option<&String>) -> Value {
     let mut members = Object::new();
     members.insert("source".into(), source_members(source));
@@ -78,7 +78,7 @@ fn read_source(value: &Value) -> Read<Source> {
     }
 }
 
-/// The kind that a media type speaks of.
+/// The kind of file for a media type.
 fn kind_of(source: &Source) -> MediaKind {
     let media_type = match source {
         Source::Url { media_type, .. } => media_type.as_deref().unwrap_or_default(),

@@ -1,12 +1,12 @@
-//! Messages: `Msg` of the reference.
+//! Messages: `Msg` in AgentScope.
 
 use serde_json::{Value, json};
 
 use super::{block, remainder, time};
 use crate::json::{self, Fields, Object, Read};
-use crate::message::{Memo, Message, Role, Usage};
+use crate::message::{Memo, Message, Role, Usage, unmarked};
 
-/// Where the reference keeps a second copy of the usage; it is ours only once.
+/// AgentScope keeps a second copy of the usage here. We keep one copy.
 const USAGE: &str = "_chat_usage";
 
 /// Reads a list of messages.
@@ -15,7 +15,7 @@ pub(super) fn list(value: &Value) -> Read<Vec<Message>> {
 }
 
 fn read(value: &Value) -> Read<Message> {
-    // `at` is our name for the time: theirs, if they ever have one, is something else.
+    // `at` is our name for the time. A member `at` of AgentScope would mean something else.
     const KNOWN: &[&str] = &[
         "id",
         "name",
@@ -43,14 +43,14 @@ fn read(value: &Value) -> Read<Message> {
         usage: fields.optional("usage", usage)?.or(copy),
         metadata: (!metadata.is_empty()).then_some(metadata),
         tokens: Memo::default(),
-        rest: fields.rest(KNOWN),
+        rest: unmarked(fields.rest(KNOWN)),
     };
     let written = members(&message);
     remainder::keep(&mut message.rest, &written, value);
     Ok(message)
 }
 
-/// Writes a message as the reference has it.
+/// Writes a message in AgentScope's form.
 pub(super) fn write(message: &Message) -> Value {
     Value::Object(members(message))
 }
@@ -76,7 +76,7 @@ fn members(message: &Message) -> Object {
     members
 }
 
-/// What is empty with us is null with them, and minted by the reader.
+/// An empty text is written as null. AgentScope makes a value for null when it reads the document.
 pub(super) fn text_or_null(text: &str) -> Value {
     if text.is_empty() { Value::Null } else { text.into() }
 }

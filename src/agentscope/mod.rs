@@ -1,7 +1,8 @@
 //! The AgentState document of AgentScope Java 2.x (its key `agent_state`), read and written so that nothing is lost.
 //!
-//! What means the same is ours under our names. What AgentScope alone knows stays in the `rest` of the value it belongs
-//! to, and what we would write differently is remembered there (`remainder.rs`), so that a document comes back as it was.
+//! Members with the same meaning are read into our own types. Members that only AgentScope has stay in the `rest` of
+//! the value to which they belong. `rest` also records what we would write differently (`remainder.rs`), so that an
+//! export equals the imported document.
 
 mod block;
 mod facts;
@@ -23,30 +24,30 @@ use crate::message::Message;
 use crate::slot::Slot;
 use crate::state::Facts;
 
-/// What a document of AgentScope says.
+/// The content of an AgentScope document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
-    /// Which conversation, if it says so.
+    /// The session id, if the document has one.
     pub session_id: Option<String>,
-    /// Whose; `None` is the anonymous user.
+    /// The user id; `None` is the anonymous user.
     pub user_id: Option<String>,
-    /// What the model is shown; a message that came without an id has "".
+    /// The messages that the model sees. A message without an id has "".
     pub context: Vec<Message>,
-    /// The running summary, or "".
+    /// The summary, or "".
     pub summary: String,
-    /// Everything else.
+    /// All other fields.
     pub facts: Facts,
 }
 
-/// Reads a document. A key that is missing has its default; a value of the wrong type is an error that names its place.
+/// Reads a document. A missing member gets its default. The error for a value of the wrong type names its path.
 pub fn import(document: &Value) -> Result<Imported, Error> {
     modern(document).and_then(|document| read(&document)).map_err(|misread| {
-        let hint = "give the JSON that AgentScope Java 2.x stores under agent_state, parsed";
+        let hint = "pass the parsed JSON that AgentScope Java 2.x stores under agent_state";
         misread.into_error(ErrorKind::InputInvalid, "the AgentScope document").hint(hint)
     })
 }
 
-/// Writes a session as AgentScope stores it; what was imported is given back as it was, unless it has changed since.
+/// Writes a session in AgentScope's form. Imported values that were not changed since are written as they were.
 pub fn export(slot: &Slot, context: &[Rc<Message>], summary: &str, facts: &Facts) -> Value {
     let whole = Whole {
         session_id: json!(slot.session()),
@@ -58,7 +59,7 @@ pub fn export(slot: &Slot, context: &[Rc<Message>], summary: &str, facts: &Facts
     Value::Object(whole.write())
 }
 
-/// A document about to be written.
+/// A document that is about to be written.
 struct Whole<'a> {
     session_id: Value,
     user_id: Value,
@@ -88,7 +89,7 @@ fn read(document: &Value) -> Read<Imported> {
         summary: fields.or_default("summary", json::text)?,
         facts: facts::read(&fields)?,
     };
-    // Each message has kept what is its own, so of the context only its being there is left to compare.
+    // Each message restores its own differences, so only the existence of `context` is compared here.
     let mut original = fields.rest(&["context"]);
     match document.get("context") {
         Some(Value::Array(_)) => original.insert("context".into(), json!([])),
@@ -107,7 +108,7 @@ fn read(document: &Value) -> Read<Imported> {
     Ok(imported)
 }
 
-/// A session of AgentScope 1.x had its messages and tool groups under keys of their own; this is what 2.x makes of them.
+/// AgentScope 1.x kept messages and tool groups under other keys. Converts them as AgentScope 2.x does.
 fn modern(document: &Value) -> Read<Cow<'_, Value>> {
     let fields = Fields::of(document)?;
     let is_legacy =
@@ -115,7 +116,7 @@ fn modern(document: &Value) -> Read<Cow<'_, Value>> {
     if !is_legacy || fields.value("context").is_some() {
         return Ok(Cow::Borrowed(document));
     }
-    // Read where it stands first, so that an error names a place that the caller can find.
+    // The messages are read from their old place first, so that an error names a path in the caller's document.
     fields.optional("memory_messages", message::list)?;
     let groups = fields.optional("toolkit_activeGroups", |value| {
         Fields::of(value)?.or_default("activeGroups", json::texts)

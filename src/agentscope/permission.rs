@@ -1,4 +1,4 @@
-//! Permissions: the reference keeps rules by tool and directories by key; ours are lists.
+//! Permissions: AgentScope keeps rules by tool and directories by key; we keep lists.
 
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ pub(super) fn write(context: &PermissionContext) -> Object {
     members
 }
 
-/// The rules of a table. As in the reference its keys say which tool, and the table says what to do; a rule that says
-/// otherwise keeps its words, and they mean nothing.
+/// Reads the rules of a table. As in AgentScope, the keys name the tools, and the table decides the behavior. A rule
+/// that states another tool or behavior keeps these members, but they have no effect.
 fn table(value: &Value, behavior: Behavior) -> Read<Vec<Rule>> {
     let tools = Fields::of(value)?;
     let mut rules = Vec::new();
@@ -57,7 +57,7 @@ fn table(value: &Value, behavior: Behavior) -> Read<Vec<Rule>> {
     Ok(rules)
 }
 
-/// A rule before its table has spoken, and how it is written.
+/// A rule before the tool and the behavior of its table are set, and the form in which it is written.
 fn draft(value: &Value) -> Read<(Rule, Value)> {
     const KNOWN: &[&str] = &["tool_name", "rule_content", "behavior", "source", remainder::MEMBER];
     let fields = Fields::of(value)?;
@@ -97,7 +97,7 @@ fn rule_members(rule: &Rule) -> Object {
     members
 }
 
-/// The paths of a table of directories, each once.
+/// The paths in a table of directories, without duplicates.
 fn paths(value: &Value) -> Read<Vec<String>> {
     let table = Fields::of(value)?;
     let mut paths = Vec::new();
@@ -111,8 +111,8 @@ fn paths(value: &Value) -> Read<Vec<String>> {
     Ok(paths)
 }
 
-/// Keeps the table of directories where it says more than their paths. It is asked path by path when written, so that a
-/// directory that was taken away does not come back with it.
+/// Keeps the table of directories if it contains more than the paths. When it is written, each path is looked up, so
+/// that a removed directory is not restored.
 fn keep_directories(context: &mut PermissionContext, table: Option<&Value>) {
     let Some(Value::Object(table)) = table else { return };
     if *table != directories(context) {

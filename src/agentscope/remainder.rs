@@ -1,18 +1,18 @@
-//! What a document says otherwise than we would write it: kept with the value, and given back while it still fits.
+//! Keeps the differences between a document and our own form of it, so that an export restores them.
 //!
-//! A value is read into our form and written again at once. Where that gives back something else than was read, the
-//! difference is kept under [`MEMBER`] in the value's `rest`: `{"ours", "theirs"}` for a member, either of them absent
-//! where the member is, or `{"within"}` for an object in which members differ. When the value is exported, `theirs` is
-//! put in the place of `ours`, and only there: what was changed meanwhile is not changed back.
+//! A value is read into our form and written again at once. If the result differs from the original, the difference is
+//! kept under [`MEMBER`] in the value's `rest`: `{"ours", "theirs"}` for a member (one of them is missing if that side
+//! does not have the member), or `{"within"}` for an object whose members differ. An export replaces `ours` by
+//! `theirs`, but only if the value still equals `ours`: later changes are kept.
 
 use serde_json::{Value, json};
 
 use crate::json::Object;
 
-/// The member of a `rest` that is kept for this.
+/// The member of `rest` that keeps the differences.
 pub(super) const MEMBER: &str = "agentscope";
 
-/// Keeps in `rest` how `original` differs from what we wrote of it.
+/// Keeps the differences between `original` and the object that we wrote for it in `rest`.
 pub(super) fn keep(rest: &mut Object, written: &Object, original: &Value) {
     let changes = original.as_object().map(|theirs| between(written, theirs)).unwrap_or_default();
     if changes.is_empty() {
@@ -24,21 +24,21 @@ pub(super) fn keep(rest: &mut Object, written: &Object, original: &Value) {
     }
 }
 
-/// Gives `written` back what `rest` has kept of the original.
+/// Restores in `written` what `rest` has kept of the original.
 pub(super) fn restore(written: &mut Object, rest: &Object) {
     if let Some(Value::Object(changes)) = rest.get(MEMBER) {
         put_back(written, changes);
     }
 }
 
-/// The members of `rest` that go into a document as they are.
+/// The members of `rest` that are written to a document unchanged.
 pub(super) fn members(rest: &Object) -> Object {
     let mut members = rest.clone();
     members.remove(MEMBER);
     members
 }
 
-/// Drops the members that are as the reference has them by default: [`fill`] knows them.
+/// Removes members that equal AgentScope's defaults. [`fill`] adds them again.
 pub(super) fn thin(rest: &mut Object, defaults: &Value) {
     for (name, value) in defaults.as_object().into_iter().flatten() {
         if rest.get(name) == Some(value) {
@@ -47,7 +47,7 @@ pub(super) fn thin(rest: &mut Object, defaults: &Value) {
     }
 }
 
-/// Adds the defaults of the reference that are not there.
+/// Adds the missing defaults of AgentScope.
 pub(super) fn fill(object: &mut Object, defaults: &Value) {
     for (name, value) in defaults.as_object().into_iter().flatten() {
         object.entry(name.as_str()).or_insert_with(|| value.clone());

@@ -1,12 +1,12 @@
-//! Times without a zone, as AgentScope writes them, and ours; its zone is taken to be UTC.
+//! Converts between AgentScope's times without a zone and our times. AgentScope's times are taken as UTC.
 
-/// `yyyy-MM-dd HH:mm:ss.SSS` as RFC 3339, if it is that.
+/// `yyyy-MM-dd HH:mm:ss.SSS` as RFC 3339; `None` for other texts.
 pub(super) fn to_rfc3339(timestamp: &str) -> Option<String> {
     let (date, time) = timestamp.split_once(' ')?;
     (is_date(date) && is_time(time)).then(|| format!("{date}T{time}Z"))
 }
 
-/// RFC 3339 in UTC with milliseconds as `yyyy-MM-dd HH:mm:ss.SSS`, if it is that.
+/// RFC 3339 in UTC with milliseconds as `yyyy-MM-dd HH:mm:ss.SSS`; `None` for other texts.
 pub(super) fn to_timestamp(at: &str) -> Option<String> {
     let (date, time) = at.strip_suffix('Z')?.split_once('T')?;
     (is_date(date) && is_time(time)).then(|| format!("{date} {time}"))
@@ -32,7 +32,7 @@ fn is_time(text: &str) -> bool {
     below(hour, 24) && below(minute, 60) && below(second, 60) && number(millis, 3).is_some()
 }
 
-/// Three numbers with something between them, each of exactly so many digits.
+/// Three numbers with a separator between them, each with exactly this many digits.
 fn numbers(text: &str, between: [char; 2], digits: [usize; 3]) -> [Option<u32>; 3] {
     let [first_end, second_end] = between;
     let (first, rest) = text.split_once(first_end).unwrap_or_default();

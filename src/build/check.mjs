@@ -1,22 +1,25 @@
-// The fast look before every commit: format, lints, architecture, contract and types.
+// The fast checks before every commit: format, lints, architecture, contract, glue.d.ts, types and the API report.
 import fs from "node:fs";
 import process from "node:process";
 import { buildTypes } from "./build.mjs";
-import { countCargo } from "./counts.mjs";
+import { staleGlueTypes } from "./package/glue-types.mjs";
+import { countCargo } from "./testing/counts.mjs";
+import { longRustTests } from "./testing/rust-tests.mjs";
 import { capture, explain, inRoot, main, problem, seconds } from "./run.mjs";
-import { prepare } from "./setup.mjs";
+import { prepare } from "./setup/setup.mjs";
 
 const lints = ["--", "-D", "warnings"];
 
-/** Runs every check, prints a line for each, and returns how many passed and failed. */
+/** Runs every check, prints one line per check, and returns how many passed and failed. */
 export async function check() {
-  const tools = await prepare(["npm", "rust", "wasm"], { quiet: true });
-  const checks = [...rustChecks(tools), ...typeChecks(tools)];
+  const tools = await prepare(["npm", "rust", "wasm", "bindgen"], { quiet: true });
+  const border = { name: "src/npm/glue.d.ts", complaint: () => staleGlueTypes(tools) };
+  const checks = [...rustChecks(tools), border, ...typeChecks(tools), publicSurface];
   let failed = 0;
-  for (const one of checks) {
+  for (const each of checks) {
     const started = Date.now();
-    const complaint = await runCheck(one).catch((error) => error);
-    console.log(`${complaint ? "FAILED" : "ok    "} ${one.name} (${seconds(started)} s)`);
+    const complaint = await runCheck(each).catch((error) => error);
+    console.log(`${complaint ? "FAILED" : "ok    "} ${each.name} (${seconds(started)} s)`);
     if (!complaint) continue;
     explain(complaint);
     failed += 1;
@@ -25,14 +28,15 @@ export async function check() {
 }
 
 // Returns what is wrong, or null.
-async function runCheck({ command, advice, before, isGood = () => true }) {
+async function runCheck({ command, advice, before, complaint, isGood = () => true }) {
   await before?.();
+  if (complaint) return complaint();
   const { code, output } = await capture(command[0], command.slice(1));
   return code === 0 && isGood(output) ? null : problem(advice, output);
 }
 
 function rustChecks({ cargo, wasmTarget }) {
-  const correct = "Correct what is named above.";
+  const correct = "Correct the errors above.";
   return [
     { name: "format", command: [cargo, "fmt", "--check"], advice: "Run `cargo fmt`." },
     {
@@ -45,22 +49,27 @@ function rustChecks({ cargo, wasmTarget }) {
       command: [cargo, "clippy", "--lib", "--target", wasmTarget, ...lints],
       advice: correct,
     },
+    {
+      name: "long tests compile",
+      command: [cargo, "check", ...longRustTests().flatMap((name) => ["--test", name])],
+      advice: correct,
+    },
     rustStories("architecture", cargo),
     rustStories("contract", cargo),
   ];
 }
 
-// A filter that matches nothing succeeds, so the tests are counted.
+// cargo succeeds if the filter matches no test, so the tests are counted.
 function rustStories(name, cargo) {
   return {
     name,
     command: [cargo, "test", "--test", "native", name],
     isGood: (output) => countCargo(output).passed > 0,
-    advice: `The tests of tests/native with \`${name}\` in their name must pass, and there must be some.`,
+    advice: `The tests in tests/native with \`${name}\` in their name must pass, and there must be at least one.`,
   };
 }
 
-// The web UI sees the package as a user does, by the declarations in `dist/`: those come first.
+// The web UI uses the package like a user, through the declarations in `dist/`, so these are built first.
 function typeChecks({ tsc }) {
   const projects = [
     { folder: "src/npm" },
@@ -75,9 +84,16 @@ function typeChecks({ tsc }) {
       name: `types of ${folder}`,
       before,
       command: [process.execPath, tsc, "--noEmit", "-p", file],
-      advice: "Correct the types named above, or what they disagree with.",
+      advice: "Correct the type errors above.",
     }));
 }
+
+// Loaded late, because the report needs the compiler, which `prepare` installs.
+const publicSurface = {
+  name: "API report",
+  before: buildTypes,
+  complaint: async () => (await import("./api.mjs")).staleReport(),
+};
 
 await main(import.meta.url, async () => {
   const { passed, failed } = await check();

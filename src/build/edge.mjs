@@ -1,21 +1,21 @@
-// Builds everything and serves the ready worker and the web UI in workerd: `npm run edge [-- --port N]`.
+// Builds everything and serves the edge worker with the web UI in workerd: `npm run edge [-- --port N]`.
 import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { build } from "./build.mjs";
 import { inRoot, main, problem } from "./run.mjs";
-import { serve } from "./serve.mjs";
-import { prepare } from "./setup.mjs";
-import { buildWww } from "./www.mjs";
+import { serve } from "./web/serve.mjs";
+import { prepare } from "./setup/setup.mjs";
+import { buildWww } from "./web/www.mjs";
 
 const usage = "use `npm run edge -- [--port N]`";
 
-/** Serves `www/worker` with the page in `www`; sessions are kept in `state`. Returns `{ url, close }`. */
+/** Serves `www/worker` with the page in the folder `www`. Sessions are stored in the folder `state`. Returns `{ url, close }`. */
 export async function serveEdge({ www, state, port = 0 }) {
   const outdir = inRoot("target/edge");
   await bundle(outdir);
   const { Miniflare, Request, fetch } = await import("miniflare");
-  // The files come from a server of ours, so that they have the headers that the page is meant to have.
+  // Our own server provides the files, so that they have the headers of the web UI.
   const files = await serve(www);
   const at = ({ url, method, headers }) => {
     const { pathname, search } = new URL(url);
@@ -49,7 +49,7 @@ async function bundle(outdir) {
     format: "esm",
     target: "es2022",
     conditions: ["workerd", "worker"],
-    // Keeps the import, and puts the file beside the bundle: a worker cannot compile bytes.
+    // Copies the file beside the bundle and keeps the import, because a worker cannot compile bytes.
     loader: { ".wasm": "copy" },
     logLevel: "warning",
   });
@@ -69,7 +69,7 @@ function readPort(args) {
   if (name === undefined) return 8787;
   const port = Number(text);
   if (name === "--port" && rest.length === 0 && port >= 1 && port <= 65_535) return port;
-  throw problem(`${args.join(" ")} is not understood: ${usage}.`);
+  throw problem(`${args.join(" ")} is not a valid option: ${usage}.`);
 }
 
 await main(import.meta.url, async (args) => {
@@ -78,5 +78,5 @@ await main(import.meta.url, async (args) => {
   await build();
   const { url, close } = await serveEdge({ www: await buildWww(), state: inRoot(".lockgate/edge"), port });
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => close().then(() => process.exit(0)));
-  console.log(`Lockgate is at ${url}, in workerd: every visitor has a Durable Object`);
+  console.log(`Lockgate is at ${url}, in workerd, with one Durable Object per visitor`);
 });

@@ -1,4 +1,4 @@
-// Runs other programs, and says one line a step: what is being done and how long it took.
+// Helpers of all build scripts: run programs, print one line per step with its time, explain errors.
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import path from "node:path";
@@ -11,12 +11,12 @@ export const root = path.resolve(fileURLToPath(new URL("../..", import.meta.url)
 /** A path inside the repository. */
 export const inRoot = (...parts) => path.join(root, ...parts);
 
-/** An error the person at the keyboard can act on: shown as its sentence, without a stack. */
+/** An error that the user can fix. Only its message is shown, without a stack. */
 export function problem(message, output = "") {
   return Object.assign(new Error(message), { isProblem: true, output });
 }
 
-/** Runs a command's work if its file was started directly; a number returned is the exit code. */
+/** Runs `work` if the file with this URL was started directly. The returned number is the exit code. */
 export async function main(url, work) {
   const started = process.argv[1] !== undefined && fs.realpathSync(process.argv[1]);
   if (started !== fileURLToPath(url)) return;
@@ -29,13 +29,13 @@ export async function main(url, work) {
   }
 }
 
-/** Prints an error: first what the tool said, then what to do about it. */
+/** Prints an error: first the output of the tool, then the advice. */
 export function explain(error) {
   if (error.output) process.stderr.write(`${error.output.trimEnd()}\n`);
   console.error(error.isProblem ? error.message : error.stack);
 }
 
-/** Runs `work` as one step: one line with its time, and progress while it takes long. */
+/** Runs `work` as one step: prints one line with its time, and the progress of a long step. */
 export async function step(title, work, { silentUnderMs = 0 } = {}) {
   const started = Date.now();
   const line = process.stdout.isTTY && !process.env.CI ? liveLine(title) : plainLine(title);
@@ -54,7 +54,7 @@ export async function step(title, work, { silentUnderMs = 0 } = {}) {
 /** Seconds since a moment, with one decimal. */
 export const seconds = (started) => ((Date.now() - started) / 1000).toFixed(1);
 
-/** Runs a program to its end and keeps what it says; `show` is given its latest line. */
+/** Runs a program to its end and returns its output. `show` gets the latest line. */
 export function capture(command, args, { cwd = root, env = {}, show = () => {} } = {}) {
   const child = spawn(command, args, {
     cwd,
@@ -67,7 +67,7 @@ export function capture(command, args, { cwd = root, env = {}, show = () => {} }
   });
 }
 
-/** Like `capture`, and passes everything on to the screen as it comes. */
+/** Like `capture`, and prints the output as it arrives. */
 export function tee(command, args, { cwd = root, env = {} } = {}) {
   const child = spawn(command, args, {
     cwd,
@@ -77,23 +77,23 @@ export function tee(command, args, { cwd = root, env = {} } = {}) {
   return collect(child, (text) => process.stdout.write(text));
 }
 
-/** Like `capture`, but a failure throws what the program said, followed by `advice`. */
+/** Like `capture`, but a failure throws a problem with the program's output and `advice`. */
 export async function must(command, args, { advice, ...options }) {
   const done = await capture(command, args, options);
   if (done.code !== 0) throw problem(advice, done.output);
   return done;
 }
 
-/** Where a program is on the PATH, if it is. */
+/** The path of a program on the PATH, or null. */
 export function which(name) {
   const folders = (process.env.PATH ?? "").split(path.delimiter).filter(Boolean);
   return folders.map((folder) => path.join(folder, name + exe)).find(isRunnable) ?? null;
 }
 
-/** What the names of programs end in here. */
+/** The file name extension of programs on this platform. */
 export const exe = process.platform === "win32" ? ".exe" : "";
 
-/** The command and first arguments that run npm, whichever way this process was started. */
+/** The command and first arguments that run npm. They work whether or not npm started this process. */
 export function npmCommand() {
   const script = process.env.npm_execpath;
   return script?.endsWith(".js") ? [process.execPath, script] : ["npm"];
@@ -117,13 +117,13 @@ function checkNode() {
   );
 }
 
-function collect(child, heard) {
+function collect(child, onOutput) {
   return new Promise((resolve) => {
     let stdout = "";
     let output = "";
     const keep = (text) => {
       output += text;
-      heard(text);
+      onOutput(text);
     };
     child.stdout.setEncoding("utf8").on("data", (text) => {
       stdout += text;
@@ -140,18 +140,18 @@ function collect(child, heard) {
   });
 }
 
-// On a terminal: one line, rewritten, with the seconds and the tool's last words.
+// On a terminal: one line that is rewritten, with the seconds and the last line of the tool's output.
 function liveLine(title) {
   const started = Date.now();
-  let said = "";
+  let latest = "";
   const draw = () => {
-    const text = `${Math.floor((Date.now() - started) / 1000)} s  ${title} … ${said}`;
+    const text = `${Math.floor((Date.now() - started) / 1000)} s  ${title} … ${latest}`;
     process.stdout.write(`\r\x1b[2K${text.slice(0, (process.stdout.columns || 80) - 1)}`);
   };
   const timer = setInterval(draw, 250);
   return {
     show: (line) => {
-      said = line.replace(/\x1b\[[0-9;]*m/g, "");
+      latest = line.replace(/\x1b\[[0-9;]*m/g, "");
     },
     close: () => {
       clearInterval(timer);
@@ -160,7 +160,7 @@ function liveLine(title) {
   };
 }
 
-// In a log: nothing for a quick step, a plain line now and then for a long one.
+// In a log: nothing for a quick step, a line every 30 seconds for a long one.
 function plainLine(title) {
   const started = Date.now();
   let timer = setTimeout(function again() {

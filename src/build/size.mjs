@@ -1,19 +1,19 @@
-// Measures what a user downloads, and fails when a file is over its budget in package.json.
+// Measures the sizes of downloads, and fails if a file is over its budget in package.json.
 import fs from "node:fs";
 import path from "node:path";
 import zlib from "node:zlib";
 import { build } from "./build.mjs";
 import { inRoot, main, problem } from "./run.mjs";
-import { buildWww } from "./www.mjs";
+import { buildWww } from "./web/www.mjs";
 
 /** Bytes of each measured file: `{ "core.wasm": { raw, gzip, brotli }, "core.js": …, "all js": … }`. */
 export function sizes(folder = inRoot("dist")) {
   const read = (name) => fs.readFileSync(path.join(folder, name));
   if (!fs.existsSync(path.join(folder, "core.wasm")))
-    throw problem(`${folder} holds no package: run \`npm run build\` first.`);
+    throw problem(`${folder} has no core.wasm: run \`npm run build\` first.`);
   const scripts = fs
     .readdirSync(folder, { recursive: true })
-    // The copy of the wasm is loaded only where the file is lost.
+    // The copy of the wasm is loaded only if the wasm file is lost.
     .filter((name) => name.endsWith(".js") && name !== "inline-wasm.js")
     .sort();
   return {
@@ -26,17 +26,18 @@ export function sizes(folder = inRoot("dist")) {
 }
 
 /**
- * The files of the built web UI without the wasm: `page` are those that are ours, `first visit` what a browser loads
- * before one can write, the package's own scripts included, and `whole visit` with what follows before anything is opened.
+ * The files of the built web UI without the wasm. `page`: the files of the web UI itself. `first visit`: the files that a browser
+ * loads before a user can type, with the scripts of the package. `whole visit`: also the files that the page loads afterwards by
+ * itself.
  */
 export function pageFiles(folder = inRoot("target/www")) {
   const names = fs
     .readdirSync(folder, { recursive: true })
     .filter((name) => /\.(html|css|js|svg)$/.test(name));
   const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
-  const isPackage = (name) => /^(lockgate|models|remote|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
+  const isPackage = (name) => /^(lockgate|models|remote|ui-chunks|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
   const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
-  // The bundler's own few lines, which it calls its runtime, come with what follows.
+  // The bundler's small runtime is loaded together with the files that follow.
   const follows = (name) => /^(later|rolldown-runtime)-/.test(path.basename(name));
   return {
     page: names.filter((name) => !isPackage(name)),
@@ -45,30 +46,30 @@ export function pageFiles(folder = inRoot("target/www")) {
   };
 }
 
-/** Bytes of each of these, every file compressed by itself as it is served. */
+/** The sizes of these groups. Each file is compressed on its own, as it is served. */
 export function pageSizes(folder = inRoot("target/www")) {
   const sum = (chosen) => total(chosen.map((name) => fs.readFileSync(path.join(folder, name))));
   return Object.fromEntries(Object.entries(pageFiles(folder)).map(([name, files]) => [name, sum(files)]));
 }
 
 /**
- * Bytes that a page loads before the least program of ours answers, with a tool, a provider's model and IndexedDB: the first
- * part of the wasm and all the JavaScript, each file compressed by itself. `npm run bench` measures the same of others.
+ * The bytes that a page loads for a minimal program with a tool, a provider's model and IndexedDB: the first part of the wasm and
+ * all JavaScript. Each file is compressed on its own. `npm run bench` measures the same for other engines.
  */
 export async function programSize() {
   const { pageFiles: filesOf } = await import("../../benches/bundle.mjs");
   return { program: total((await filesOf("lockgate")).map((file) => Buffer.from(file))) };
 }
 
-/** One sentence for each file that is larger than its budget; a budget is of bytes as gzip or brotli makes them. */
+/** One sentence for each file that is larger than its budget. A budget is a size after gzip or brotli. */
 export function overBudget(measured, budgets) {
   return Object.entries(budgets).flatMap(([name, budget]) => {
     const [[how, most]] = Object.entries(budget);
     const found = measured[name]?.[how];
     if (found === undefined)
-      return [`package.json has a budget for ${name}, which is not measured`];
+      return [`package.json has a budget for ${name}, but ${name} is not measured`];
     if (found <= most) return [];
-    return [`${name} is ${found - most} bytes over its budget: ${found} of ${most} bytes of ${how}`];
+    return [`${name} is ${found - most} bytes over its budget: ${found} of ${most} bytes with ${how}`];
   });
 }
 
@@ -77,7 +78,7 @@ export function budgets() {
   return JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8")).lockgate.budgets;
 }
 
-/** The bytes of several files, each compressed by itself. */
+/** The total size of several files, each compressed on its own. */
 function total(files) {
   const add = (one, other) => ({ raw: one.raw + other.raw, gzip: one.gzip + other.gzip, brotli: one.brotli + other.brotli });
   return files.map(measure).reduce(add);

@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import process from "node:process";
 import { build } from "./build.mjs";
 import { main, problem } from "./run.mjs";
-import { serve } from "./serve.mjs";
-import { prepare } from "./setup.mjs";
-import { buildWww } from "./www.mjs";
+import { serve } from "./web/serve.mjs";
+import { prepare } from "./setup/setup.mjs";
+import { buildWww } from "./web/www.mjs";
 
 const usage = "use `npm start -- [--port N] [--open]`";
 
@@ -19,7 +19,7 @@ export function readOptions(args) {
     const arg = rest.shift();
     if (arg === "--open") options.open = true;
     else if (arg === "--port") options.port = readPort(rest.shift());
-    else throw problem(`${arg} is unknown: ${usage}.`);
+    else throw problem(`${arg} is not an option: ${usage}.`);
   }
   return options;
 }
@@ -47,7 +47,7 @@ await main(import.meta.url, async (args) => {
   const server = await serve(await buildWww(), options.port);
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, server.close);
   if (server.port !== options.port)
-    console.log(`Port ${options.port} is busy, so this is on ${server.port}`);
+    console.log(`Port ${options.port} is in use, so the server uses ${server.port}`);
   if (options.open) openBrowser(server.url);
   console.log(`Lockgate is at ${server.url}`);
 });

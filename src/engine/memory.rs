@@ -1,240 +1,263 @@
-//! What users are known by, from one session to the next: looked for after a reply, told with the instructions.
+//! Facts about users that are kept across sessions. They are found after a reply, and added to the system prompt.
 //!
-//! Nobody waits for it: the log keeps what was said, and a mark in the store how far it has been looked through. So
-//! nothing is lost where the model fails, or where a summary takes the place of what was said; it is only later.
+//! No call waits for this work. A mark in the store says how far the log was searched for facts, and the log keeps all
+//! messages. So if the model fails, or a summary replaces messages, no fact is lost: it is only found later.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use crate::engine::Inner;
-use crate::engine::cancel::{Cancel, Cause};
+use crate::engine::call::cancel::{Cancel, Cause};
+use crate::engine::models::{Models, SideQuestion};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Either, race};
 use crate::message::Finish;
-use crate::policy::memory::{self, Memory};
+use crate::policy::memory::{self, Flush, Memory};
 use crate::policy::redact;
 use crate::policy::summary;
-use crate::port::Model;
+use crate::port::Host;
 use crate::slot::Slot;
-use crate::store::mark::Unread;
-use crate::store::task::is_child;
+use crate::store::Sessions;
+use crate::store::format::task::is_child;
+use crate::store::memory_mark::Unread;
 use crate::tool::notebook::Notebook;
 
-/// How often somebody else may write first.
+/// How often a write of notes is tried again because another writer was first.
 const ATTEMPTS: u32 = 8;
 
-/// Notes that could not be merged are not merged again before so long.
-const REST_MS: f64 = 30.0 * 60_000.0;
+/// How long to wait after a failed merge of notes before the next merge.
+const MERGE_PAUSE_MS: f64 = 30.0 * 60_000.0;
 
-/// So many complaints are kept until somebody calls.
-const MOST_COMPLAINTS: usize = 100;
+/// Most failures that are kept until a call reports them.
+const MAX_FAILURES: usize = 100;
 
-/// How many tokens are looked through at once where nobody knows the model's window.
+/// How many tokens are searched at once if the model's window is unknown.
 const UNKNOWN_WINDOW: u64 = 20_000;
 
-/// The notes of an agent, and what is still to be looked through.
-pub(super) struct Remembering {
+/// The memory of an agent about its users, and the sessions that must still be searched for facts.
+pub(in crate::engine) struct UserMemory {
     notebook: Rc<Notebook>,
-    due: RefCell<Vec<Due>>,
-    /// Sessions that are looked through now.
+    config: Memory,
+    sessions: Rc<Sessions>,
+    models: Rc<Models>,
+    host: Rc<dyn Host>,
+    due: RefCell<Vec<DueSession>>,
+    /// Sessions that are searched now.
     busy: RefCell<Vec<Slot>>,
-    /// When notes were last merged in vain, by where they are.
-    rests: RefCell<Vec<(String, f64)>>,
-    /// What has failed last, to be told to the next call of the session.
-    complaints: RefCell<Vec<(Slot, String)>>,
+    /// When a merge of notes was last tried without success, by the place of the notes.
+    failed_merges: RefCell<Vec<(String, f64)>>,
+    /// The last failure for a session. Its next call reports it.
+    failures: RefCell<Vec<(Slot, String)>>,
     stop: Cancel,
 }
 
-impl Remembering {
-    pub(super) fn new(notebook: Rc<Notebook>) -> Remembering {
-        Remembering {
-            notebook,
-            due: RefCell::default(),
-            busy: RefCell::default(),
-            rests: RefCell::default(),
-            complaints: RefCell::default(),
-            stop: Cancel::default(),
-        }
-    }
-
-    /// The next session that is due and that nobody looks through yet.
-    fn next(&self) -> Option<Busy<'_>> {
-        let mut busy = self.busy.borrow_mut();
-        let is_free = |due: &mut Due| !busy.contains(&due.slot);
-        let due = self.due.borrow_mut().extract_if(.., is_free).next()?;
-        busy.push(due.slot.clone());
-        Some(Busy { of: self, due })
-    }
-
-    /// What has failed in a session, told once.
-    fn complaint(&self, slot: &Slot) -> Option<String> {
-        let is_its = |it: &mut (Slot, String)| it.0 == *slot;
-        self.complaints.borrow_mut().extract_if(.., is_its).map(|it| it.1).next()
-    }
-}
-
-/// A session in which something was said.
+/// A session with new messages.
 #[derive(Clone)]
-struct Due {
+struct DueSession {
     slot: Slot,
-    /// All of it counts, however little it is.
-    whatever: bool,
+    /// Whether it is searched even if there is very little new text.
+    is_forced: bool,
+    /// Not searched before this time, unless it is forced.
+    not_before_ms: f64,
 }
 
-/// A session that is looked through, until this is dropped.
-struct Busy<'a> {
-    of: &'a Remembering,
-    due: Due,
+impl DueSession {
+    fn is_ripe(&self, now_ms: f64) -> bool {
+        self.is_forced || self.not_before_ms <= now_ms
+    }
 }
 
-impl Drop for Busy<'_> {
+/// A session that is searched, until this is dropped.
+struct BusySession<'a> {
+    of: &'a UserMemory,
+    due: DueSession,
+}
+
+impl Drop for BusySession<'_> {
     fn drop(&mut self) {
         self.of.busy.borrow_mut().retain(|slot| *slot != self.due.slot);
     }
 }
 
-impl Inner {
-    /// Takes note that something was said in a session.
-    pub(super) fn note_for_memory(&self, slot: &Slot) {
-        self.note_due(Due { slot: slot.clone(), whatever: false });
-    }
-
-    /// Takes note that a summary takes the place of what was said: all of it is looked through, if it is to be.
-    pub(super) fn note_before_compaction(&self, slot: &Slot) {
-        if self.options.compaction.flush {
-            self.note_due(Due { slot: slot.clone(), whatever: true });
+impl UserMemory {
+    pub(in crate::engine) fn new(
+        (notebook, config): (Rc<Notebook>, Memory),
+        sessions: Rc<Sessions>,
+        models: Rc<Models>,
+        host: Rc<dyn Host>,
+    ) -> UserMemory {
+        UserMemory {
+            notebook,
+            config,
+            sessions,
+            models,
+            host,
+            due: RefCell::default(),
+            busy: RefCell::default(),
+            failed_merges: RefCell::default(),
+            failures: RefCell::default(),
+            stop: Cancel::default(),
         }
     }
 
-    fn note_due(&self, new: Due) {
-        // What an agent says to its children is not what its user says.
-        let memory = self.memory.as_ref().filter(|_| !is_child(new.slot.session()));
-        let Some(memory) = memory else { return };
-        let mut due = memory.due.borrow_mut();
-        match due.iter_mut().find(|known| known.slot == new.slot) {
-            Some(known) => known.whatever |= new.whatever,
-            None => due.push(new),
+    /// The notes about the user for the system prompt, within their token limit.
+    pub(in crate::engine) async fn notes(&self, slot: &Slot) -> Result<String> {
+        Ok(memory::shown(&self.notebook.read(slot).await?.notes, &self.config))
+    }
+
+    /// Takes the last failure for a session, so that it is reported once.
+    pub(in crate::engine) fn take_failure(&self, slot: &Slot) -> Option<String> {
+        let is_its = |it: &mut (Slot, String)| it.0 == *slot;
+        self.failures.borrow_mut().extract_if(.., is_its).map(|it| it.1).next()
+    }
+
+    /// Records that a session has new messages. If `is_forced`, it is searched even if there is very little new text, or
+    /// if it was searched a short time ago.
+    pub(in crate::engine) fn note_said(&self, slot: &Slot, is_forced: bool) {
+        self.note_due(DueSession { slot: slot.clone(), is_forced, not_before_ms: 0.0 });
+    }
+
+    fn note_due(&self, session: DueSession) {
+        // In a session of a subagent, the agent speaks, not the user.
+        if is_child(session.slot.session()) || self.config.flush == Flush::Never {
+            return;
+        }
+        let mut due = self.due.borrow_mut();
+        match due.iter_mut().find(|known| known.slot == session.slot) {
+            Some(known) => known.is_forced |= session.is_forced,
+            None => due.push(session),
         }
     }
 
-    pub(super) fn has_to_remember(&self) -> bool {
-        self.memory.as_ref().is_some_and(|memory| !memory.due.borrow().is_empty())
+    /// Whether sessions must be searched now.
+    pub(in crate::engine) fn is_due(&self) -> bool {
+        let now = self.host.now_ms();
+        self.due.borrow().iter().any(|due| due.is_ripe(now))
     }
 
-    pub(super) fn stop_remembering(&self) {
-        self.memory.iter().for_each(|memory| memory.stop.ask(Cause::Shutdown));
-    }
-
-    /// Looks through what was said since, session by session. What fails is tried again after the next reply.
-    pub(super) async fn remember_what_is_new(&self) {
-        let (Some(memory), Some(config)) = (&self.memory, &self.options.memory) else { return };
-        while let Some(busy) = memory.next() {
-            let work = self.remember(memory, config, &busy.due);
-            let failed = match race(memory.stop.asked(), work).await {
-                Either::Second(Err(error)) => Some(error),
-                _ => None,
-            };
-            let Some(error) = failed else { continue };
-            let mut complaints = memory.complaints.borrow_mut();
-            complaints.truncate(MOST_COMPLAINTS - 1);
-            complaints.insert(0, (busy.due.slot.clone(), redact::redacted(error.message())));
+    /// Searches a session before a summary replaces its messages. If that fails, it is searched again after its next
+    /// reply.
+    pub(in crate::engine) async fn flush(&self, slot: &Slot) {
+        self.note_said(slot, true);
+        if let Some(busy) = self.next(|due| due.slot == *slot) {
+            self.search(busy).await;
         }
     }
 
-    async fn remember(&self, memory: &Remembering, config: &Memory, due: &Due) -> Result<()> {
+    /// Stops the search for facts.
+    pub(in crate::engine) fn stop(&self) {
+        self.stop.ask(Cause::Shutdown);
+    }
+
+    /// Searches the sessions with new messages. If the search of a session fails, it is searched again after its next
+    /// reply.
+    pub(in crate::engine) async fn run(&self) {
+        let now = self.host.now_ms();
+        while let Some(busy) = self.next(|due| due.is_ripe(now)) {
+            self.search(busy).await;
+        }
+    }
+
+    async fn search(&self, busy: BusySession<'_>) {
+        let work = self.remember(&busy.due);
+        if let Either::Second(Err(error)) = race(self.stop.asked(), work).await {
+            let mut failures = self.failures.borrow_mut();
+            failures.truncate(MAX_FAILURES - 1);
+            failures.insert(0, (busy.due.slot.clone(), redact::redacted(error.message())));
+        }
+    }
+
+    /// The next session among these that is due and that no other run searches.
+    fn next(&self, which: impl Fn(&DueSession) -> bool) -> Option<BusySession<'_>> {
+        let mut busy = self.busy.borrow_mut();
+        let is_free = |due: &mut DueSession| which(due) && !busy.contains(&due.slot);
+        let due = self.due.borrow_mut().extract_if(.., is_free).next()?;
+        busy.push(due.slot.clone());
+        Some(BusySession { of: self, due })
+    }
+
+    async fn remember(&self, due: &DueSession) -> Result<()> {
         let slot = &due.slot;
         let Some(unread) = self.sessions.unread(slot).await? else { return Ok(()) };
         let spoken = memory::spoken(&unread.messages);
-        let is_enough = due.whatever || memory::is_enough(&spoken);
-        if !is_enough || memory.notebook.check_writable(slot).is_err() {
+        let is_enough = due.is_forced || memory::is_enough(&spoken);
+        if !is_enough || self.notebook.check_writable(slot).is_err() {
             return Ok(());
         }
-        let notes = memory::shown(&memory.notebook.read(slot).await?.notes, config);
+        let pause = self.config.flush.pause_until(unread.searched_ms, self.host.now_ms());
+        if let Some(not_before_ms) = pause.filter(|_| !due.is_forced) {
+            // Another run would find the session due at once, so it is due again only after the pause.
+            self.note_due(DueSession { not_before_ms, ..due.clone() });
+            return Ok(());
+        }
+        let notes = self.notes(slot).await?;
         let facts = self.facts_in(slot, &notes, &summary::transcript(&spoken)).await?;
-        self.keep(memory, &unread, slot, &facts).await?;
-        self.merge(memory, config, slot).await
+        self.keep(&unread, slot, &facts).await?;
+        self.merge(slot).await
     }
 
-    /// The facts that a model finds in a conversation, besides those in the notes.
+    /// The facts that a model finds in a conversation and that are not in the notes yet.
     async fn facts_in(&self, slot: &Slot, notes: &str, text: &str) -> Result<Vec<String>> {
-        let model = self.memory_model();
-        let budget = model.window(0).map_or(UNKNOWN_WINDOW, |window| window / 3);
+        let model = self.models.memory();
+        let budget = self.models.window(model, 0).map_or(UNKNOWN_WINDOW, |window| window / 3);
         let mut facts = Vec::new();
         for piece in summary::pieces(text, budget.max(1)) {
             let request = memory::request(notes, piece);
-            let reply = self.ask_aside(model, (slot, 0), memory::SYSTEM, request).await?;
+            let reply = self.models.ask_aside(model, question(slot, &request)).await?;
             let is_cut = reply.finish == Finish::Length;
             facts.extend(memory::facts(&reply.message.text(), is_cut));
         }
         Ok(facts)
     }
 
-    /// Writes down what was found, together with the mark that it was looked for: once, whoever else does the same.
-    async fn keep(
-        &self,
-        memory: &Remembering,
-        unread: &Unread,
-        slot: &Slot,
-        facts: &[String],
-    ) -> Result<()> {
+    /// Stores the facts together with the mark that says how far the session was searched. If several nodes do this,
+    /// only one of them stores its facts.
+    async fn keep(&self, unread: &Unread, slot: &Slot, facts: &[String]) -> Result<()> {
         for _ in 0..ATTEMPTS {
-            // In this order: whoever is faster from here on has changed what was read.
-            let pages = memory.notebook.read(slot).await?;
+            // The notes are read before the mark is checked. So if another node stores its facts after this line, `add`
+            // finds that the notes have changed.
+            let pages = self.notebook.read(slot).await?;
             if !self.sessions.is_unread(unread).await? {
                 return Ok(());
             }
-            let mark = Some(self.sessions.mark(unread));
-            match memory.notebook.add(slot, &pages, facts, mark).await? {
-                Some(0) => return self.sessions.mark_read(unread).await,
+            let mark = Some(self.sessions.mark(unread, self.host.now_ms()));
+            match self.notebook.add(slot, &pages, facts, mark).await? {
+                Some(0) => return self.sessions.mark_read(unread, self.host.now_ms()).await,
                 Some(_) => return Ok(()),
                 None => {}
             }
         }
-        let message = "the notes change faster than they can be written";
+        let message = "other writers change the notes faster than facts can be added";
         Err(Error::new(ErrorKind::Superseded, message))
     }
 
-    /// Makes one file of all notes, now and then. One that is not as it should be changes nothing.
-    async fn merge(&self, memory: &Remembering, config: &Memory, slot: &Slot) -> Result<()> {
-        let pages = memory.notebook.read(slot).await?;
-        let shelf = memory.notebook.shelf(slot);
+    /// Merges all notes into one file, if that is due. An invalid merged file is not stored.
+    async fn merge(&self, slot: &Slot) -> Result<()> {
+        let pages = self.notebook.read(slot).await?;
+        let files = self.notebook.files(slot);
         let now = self.host.now_ms();
-        memory.rests.borrow_mut().retain(|(_, since)| now < since + REST_MS);
-        let rests = memory.rests.borrow().iter().any(|(place, _)| place == shelf.place());
-        let is_writable = shelf.check_writable(memory::FILE).is_ok();
-        if rests || !is_writable || !memory::is_merge_due(&pages.notes, config) {
+        self.failed_merges.borrow_mut().retain(|(_, since)| now < since + MERGE_PAUSE_MS);
+        let is_paused = self.failed_merges.borrow().iter().any(|(place, _)| place == files.place());
+        let is_writable = files.check_writable(memory::FILE).is_ok();
+        if is_paused || !is_writable || !memory::is_merge_due(&pages.notes, &self.config) {
             return Ok(());
         }
-        // From now on, until it has gone well: whatever happens, the next reply does not ask again.
-        memory.rests.borrow_mut().push((shelf.place().to_owned(), now));
-        let request = memory::merge_request(&pages.notes, config);
-        let reply = self.ask_aside(self.memory_model(), (slot, 0), memory::SYSTEM, request).await?;
+        // Counts as failed until it has succeeded, so that the next replies do not start another merge.
+        self.failed_merges.borrow_mut().push((files.place().to_owned(), now));
+        let request = memory::merge_request(&pages.notes, &self.config);
+        let reply = self.models.ask_aside(self.models.memory(), question(slot, &request)).await?;
         if reply.finish == Finish::Length {
             return Err(Error::new(ErrorKind::ModelTruncated, "the merged notes were cut off"));
         }
-        let text = memory::merged(&reply.message.text(), &pages.notes, config)
+        let text = memory::merged(&reply.message.text(), &pages.notes, &self.config)
             .map_err(|why| Error::new(ErrorKind::ModelFailed, why))?;
-        memory.notebook.replace(slot, &pages, text).await?;
-        memory.rests.borrow_mut().retain(|(place, _)| place != shelf.place());
+        self.notebook.replace(slot, &pages, text).await?;
+        self.failed_merges.borrow_mut().retain(|(place, _)| place != files.place());
         Ok(())
     }
+}
 
-    fn memory_model(&self) -> &dyn Model {
-        &**self.models.memory.as_ref().unwrap_or(&self.models.own)
-    }
-
-    /// What a model is told of the user, within its budget.
-    pub(super) async fn notes(&self, slot: &Slot) -> Result<String> {
-        let (Some(memory), Some(config)) = (&self.memory, &self.options.memory) else {
-            return Ok(String::new());
-        };
-        Ok(memory::shown(&memory.notebook.read(slot).await?.notes, config))
-    }
-
-    /// What has failed in the memory of a session since its last call, told once.
-    pub(super) fn memory_complaint(&self, slot: &Slot) -> Option<String> {
-        self.memory.as_ref().and_then(|memory| memory.complaint(slot))
-    }
+fn question<'a>(slot: &'a Slot, text: &'a str) -> SideQuestion<'a> {
+    SideQuestion { slot, tag: 0, system: memory::SYSTEM, text, max_tokens: None }
 }

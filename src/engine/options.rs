@@ -1,31 +1,20 @@
-//! How an agent is set up.
+//! The options of an agent that are plain values, not ports.
 
+use std::fmt;
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use crate::engine::Agent;
-use crate::engine::archive::Shelves;
-use crate::engine::cache::Bounds;
-use crate::engine::call::Overlap;
-use crate::engine::crew::{Foreman, Subagent};
-use crate::engine::equip::equip;
-use crate::error::Error;
-use crate::error::ErrorKind;
-use crate::error::Result;
+use crate::message::FoundBy;
 use crate::policy::compaction::Compaction;
 use crate::policy::eviction::Eviction;
 use crate::policy::memory::Memory;
 use crate::policy::plan::PlanMode;
 use crate::policy::retry::Retries;
-use crate::port::{Hook, Host, Lock, Model, Shared, Store, Tool};
-use crate::slot;
+use crate::port::{Model, Shared};
 use crate::state::{Facts, PermissionContext, Persistence, ToolContext};
 use crate::store::OnConflict;
-use crate::store::Sessions;
-use crate::store::capable;
-use crate::store::chunks;
-use crate::store::files::Workspace;
+use crate::store::workspace::files::Workspace;
 use crate::tool::group::ToolGroup;
 use crate::tool::skill::Skill;
 
@@ -42,7 +31,7 @@ pub struct Timeouts {
     pub store: u64,
     /// For the lock of a session.
     pub lock: u64,
-    /// For a whole call; none is no limit.
+    /// For a whole call; `None` means no limit.
     pub call: Option<u64>,
 }
 
@@ -59,72 +48,158 @@ impl Default for Timeouts {
     }
 }
 
-/// When a call is stored besides its beginning.
+/// When a call is stored, besides the input at its beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
     /// At its end.
     #[default]
     Exit,
-    /// After every answer of the model and every batch of tools, too.
+    /// At its end, and after every answer of the model and every batch of tools.
     Step,
 }
 
-/// Everything about an agent that is a value.
+/// How often what is new in a running answer is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CheckpointRate {
+    /// Every second. On stores that several processes or machines share, where writes are dearer, every five seconds.
+    #[default]
+    ByStore,
+    /// Each time that this many milliseconds have passed.
+    EveryMs(u64),
+    /// Never.
+    Never,
+}
+
+impl CheckpointRate {
+    /// The time between two checkpoints in a store, in milliseconds.
+    pub fn ms(self, shared: Shared) -> Option<u64> {
+        match self {
+            CheckpointRate::ByStore if matches!(shared, Shared::Host | Shared::Cluster) => {
+                Some(5_000)
+            }
+            CheckpointRate::ByStore => Some(1_000),
+            CheckpointRate::EveryMs(ms) => Some(ms),
+            CheckpointRate::Never => None,
+        }
+    }
+}
+
+/// What a call does if its session has a call already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overlap {
+    /// Waits in the queue.
+    #[default]
+    Queue,
+    /// Is refused with BUSY.
+    Reject,
+    /// Interrupts the running call, and waits in the queue.
+    Interrupt,
+    /// Joins the running call at its next step, and ends with it. Without a running call it waits in the queue.
+    Steer,
+}
+
+/// How many sessions are kept in memory between calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Sessions.
+    pub sessions: usize,
+    /// Bytes of their messages.
+    pub bytes: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Bounds { sessions: 1_000, bytes: 64 << 20 }
+    }
+}
+
+/// A kind of subagent. Members that are `None` are the same as for the agent itself.
+#[derive(Clone, Default)]
+pub struct Subagent {
+    /// Its name.
+    pub name: String,
+    /// Its purpose. The model reads it when it chooses a kind.
+    pub description: String,
+    /// The system prompt.
+    pub system_prompt: Option<String>,
+    /// The model that answers.
+    pub model: Option<Rc<dyn Model>>,
+    /// The names of its tools.
+    pub tools: Option<Vec<String>>,
+    /// How many model requests a call may make before it asks for a closing answer.
+    pub max_iterations: Option<u32>,
+    /// How its conversations are compacted to fit the model's window.
+    pub compaction: Option<Compaction>,
+}
+
+impl fmt::Debug for Subagent {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.name)
+    }
+}
+
+/// The options of an agent.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Its name: the first part of every key it writes.
+    /// The name of the agent: the first part of every key that the agent writes.
     pub name: String,
-    /// What the model is told first.
+    /// Its purpose: the description of the subagents that are configured like the agent itself.
+    pub description: Option<String>,
+    /// The system prompt.
     pub system_prompt: String,
-    /// How often a call asks the model before it closes.
+    /// How many model requests a call may make before it asks for a closing answer.
     pub max_iterations: u32,
     /// How many calls may wait for one session.
     pub queue_limit: usize,
-    /// What a call does that finds its session busy.
+    /// What a call does if its session has a call already.
     pub overlap: Overlap,
-    /// The session of a call that names none.
+    /// The session of a call without a sessionId.
     pub default_session_id: Option<String>,
-    /// Whether a call must name its user.
+    /// Whether a call must have a userId.
     pub require_user_id: bool,
-    /// What to do with a turn that meets another's.
+    /// What to do with a turn whose session another writer has changed.
     pub on_conflict: OnConflict,
-    /// When a call is stored besides its beginning and end.
+    /// When a call is stored: only at its end, or after each step too.
     pub durability: Durability,
-    /// Whether other nodes are told through the store who has a session open, also where it is not shared by machines.
+    /// How often what is new in a running answer is stored.
+    pub checkpoints: CheckpointRate,
+    /// Whether leases are written even if the store is not shared by several processes.
     pub leases: bool,
-    /// Groups of tools that sessions have on or off.
+    /// Groups of tools that can be on or off in a session.
     pub tool_groups: Vec<ToolGroup>,
     /// Whether the model may switch groups itself.
     pub meta_tool: bool,
-    /// What tools may do: what fresh sessions begin with, and what no session may go beyond.
+    /// The permissions of tools. New sessions begin with them. Their deny and ask rules apply in every session.
     pub permissions: Option<PermissionContext>,
-    /// The files that a model works on, if it does.
+    /// The workspace, if the agent has one.
     pub workspace: Option<Workspace>,
-    /// How facts about users are kept from one session to the next, if they are.
+    /// The memory of facts about users, if the agent has one.
     pub memory: Option<Memory>,
-    /// Whether the model may read what its user said before, in this session and others.
+    /// Whether the model may read earlier messages of its user, in this session and in others.
     pub session_tools: bool,
-    /// Whether the agent keeps a list of things to do.
+    /// The other agents in the same store whose sessions of the same user the model may read.
+    pub session_agents: Vec<String>,
+    /// Whether the agent has a task list.
     pub task_list: bool,
     /// Plan mode, if the agent has it.
     pub plan_mode: Option<PlanMode>,
-    /// Instructions for particular jobs; a workspace may have more.
+    /// The skills of the application. A workspace may have more.
     pub skills: Rc<[Skill]>,
     /// Which parts of a session a resend rolls back and a call's save keeps.
     pub persistence: Persistence,
-    /// The kinds of children that it may have besides those of a workspace; none at all if this is absent.
+    /// The kinds of subagents besides those of a workspace. `None`: the agent has no subagents.
     pub subagents: Option<Vec<Subagent>>,
     /// Deadlines.
     pub timeouts: Timeouts,
-    /// Asking a model again.
+    /// When a failed model request is retried.
     pub retries: Retries,
-    /// What is kept in memory.
+    /// How many sessions are kept in memory.
     pub cache: Bounds,
     /// Temperature and the like, for every request.
     pub generate: Value,
-    /// How conversations are kept within a model's window.
+    /// How conversations are compacted to fit the model's window.
     pub compaction: Compaction,
-    /// Whether huge results of tools are shown only in part.
+    /// When a large tool result is shortened.
     pub eviction: Option<Eviction>,
 }
 
@@ -133,6 +208,7 @@ impl Options {
     pub fn new(name: impl Into<String>) -> Options {
         Options {
             name: name.into(),
+            description: None,
             system_prompt: String::new(),
             max_iterations: 10,
             queue_limit: 64,
@@ -141,6 +217,7 @@ impl Options {
             require_user_id: false,
             on_conflict: OnConflict::Rebase,
             durability: Durability::Exit,
+            checkpoints: CheckpointRate::ByStore,
             leases: false,
             tool_groups: Vec::new(),
             meta_tool: false,
@@ -148,10 +225,11 @@ impl Options {
             workspace: None,
             memory: None,
             session_tools: true,
+            session_agents: Vec::new(),
             task_list: false,
             plan_mode: None,
             skills: Rc::default(),
-            persistence: Persistence::ALL,
+            persistence: Persistence::default(),
             subagents: None,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
@@ -164,7 +242,15 @@ impl Options {
 }
 
 impl Options {
-    /// What a fresh session begins with.
+    /// How the model finds the messages that a summary replaces.
+    pub fn found_by(&self) -> FoundBy {
+        match self.compaction.offload && self.session_tools {
+            true => FoundBy::SessionTools,
+            false => FoundBy::Nothing,
+        }
+    }
+
+    /// The AgentState fields that a fresh session begins with.
     pub fn fresh_facts(&self) -> Facts {
         let active = self.tool_groups.iter().filter(|group| group.active);
         let activated_groups = active.map(|group| group.name.clone()).collect();
@@ -172,166 +258,4 @@ impl Options {
         let permission_context = self.permissions.clone().unwrap_or_default();
         Facts { tool_context, permission_context, ..Facts::default() }
     }
-}
-
-/// An agent being set up; `build` checks it.
-pub struct Builder {
-    pub(super) options: Options,
-    pub(super) model: Option<Rc<dyn Model>>,
-    pub(super) fallback: Option<Rc<dyn Model>>,
-    pub(super) summariser: Option<Rc<dyn Model>>,
-    pub(super) memory: Option<Rc<dyn Model>>,
-    pub(super) counter: Option<Counter>,
-    pub(super) store: Option<Rc<dyn Store>>,
-    pub(super) host: Option<Rc<dyn Host>>,
-    pub(super) lock: Option<Rc<dyn Lock>>,
-    pub(super) tools: Vec<Rc<dyn Tool>>,
-    pub(super) hooks: Vec<Rc<dyn Hook>>,
-}
-
-impl Builder {
-    /// An agent of these options that still wants a model, a store and a host.
-    pub fn new(options: Options) -> Builder {
-        Builder {
-            options,
-            model: None,
-            fallback: None,
-            summariser: None,
-            memory: None,
-            counter: None,
-            store: None,
-            host: None,
-            lock: None,
-            tools: Vec::new(),
-            hooks: Vec::new(),
-        }
-    }
-
-    /// Its name: the first part of every key it writes.
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.options.name = name.into();
-        self
-    }
-
-    /// What the model is told first.
-    pub fn system_prompt(mut self, prompt: impl Into<String>) -> Self {
-        self.options.system_prompt = prompt.into();
-        self
-    }
-
-    /// Who answers.
-    pub fn model(mut self, model: Rc<dyn Model>) -> Self {
-        self.model = Some(model);
-        self
-    }
-
-    /// Who answers where the model fails before anything of an answer was seen.
-    pub fn fallback_model(mut self, model: Rc<dyn Model>) -> Self {
-        self.fallback = Some(model);
-        self
-    }
-
-    /// Who writes summaries, if not the model itself.
-    pub fn compaction_model(mut self, model: Rc<dyn Model>) -> Self {
-        self.summariser = Some(model);
-        self
-    }
-
-    /// Who looks for facts to be remembered, if not the model itself.
-    pub fn memory_model(mut self, model: Rc<dyn Model>) -> Self {
-        self.memory = Some(model);
-        self
-    }
-
-    /// Counts the tokens of a text, in place of our estimate.
-    pub fn token_counter(mut self, counter: Counter) -> Self {
-        self.counter = Some(counter);
-        self
-    }
-
-    /// Where sessions are kept.
-    pub fn store(mut self, store: Rc<dyn Store>) -> Self {
-        self.store = Some(store);
-        self
-    }
-
-    /// Time and chance.
-    pub fn host(mut self, host: Rc<dyn Host>) -> Self {
-        self.host = Some(host);
-        self
-    }
-
-    /// What keeps other tabs and agents out of a session while a call has it. None: there are no others.
-    pub fn lock(mut self, lock: Rc<dyn Lock>) -> Self {
-        self.lock = Some(lock);
-        self
-    }
-
-    /// One more tool.
-    pub fn tool(mut self, tool: Rc<dyn Tool>) -> Self {
-        self.tools.push(tool);
-        self
-    }
-
-    /// One more hook, inside those before it.
-    pub fn hook(mut self, hook: Rc<dyn Hook>) -> Self {
-        self.hooks.push(hook);
-        self
-    }
-
-    /// The agent, or what is wrong with the options.
-    pub fn build(self) -> Result<Agent> {
-        let missing = |what: &str, hint: &str| {
-            Error::new(ErrorKind::Options, format!("{what} is missing")).hint(hint)
-        };
-        slot::check("name", &self.options.name).map_err(|error| {
-            Error::new(ErrorKind::Options, error.message())
-                .hint(error.hint_text().unwrap_or_default())
-        })?;
-        let model = self
-            .model
-            .ok_or_else(|| missing("model", "give the agent a model, such as demoModel()"))?;
-        let store = self
-            .store
-            .ok_or_else(|| missing("store", "give the agent a store, such as memoryStore()"))?;
-        let host = self
-            .host
-            .ok_or_else(|| missing("host", "give the agent a clock and random numbers"))?;
-        capable::check(store.capabilities())?;
-        let store = chunks::above(store);
-        let shelves = Rc::new(shelves(&self.options, Rc::clone(&store), &host));
-        let foreman = Rc::<Foreman>::default();
-        let mut tools = self.tools;
-        tools.extend(foreman.tools(&self.options)?);
-        let tools = equip(&self.options, tools, (&store, &host), &shelves)?;
-        let (fallback, summariser, counter) = (self.fallback, self.summariser, self.counter);
-        let models = Models { own: model, fallback, summariser, memory: self.memory, counter };
-        let agent =
-            Agent::assemble(self.options, models, shelves, host, self.lock, tools, self.hooks);
-        foreman.serve(&agent.0);
-        Ok(agent)
-    }
-}
-
-/// Counts the tokens of a text.
-pub type Counter = Rc<dyn Fn(&str) -> u64>;
-
-/// Who answers, who summarises, who remembers, and who counts.
-pub(super) struct Models {
-    pub(super) own: Rc<dyn Model>,
-    pub(super) fallback: Option<Rc<dyn Model>>,
-    pub(super) summariser: Option<Rc<dyn Model>>,
-    pub(super) memory: Option<Rc<dyn Model>>,
-    pub(super) counter: Option<Counter>,
-}
-
-/// The sessions of an agent in its store.
-fn shelves(options: &Options, store: Rc<dyn Store>, host: &Rc<dyn Host>) -> Shelves {
-    let shared = store.capabilities().shared;
-    let leases = matches!(shared, Shared::Host | Shared::Cluster) || options.leases;
-    let sessions = Sessions::new(&options.name, store, Rc::clone(host), options.timeouts.store)
-        .with_template(options.fresh_facts())
-        .with_policy(options.on_conflict)
-        .with_leases(leases);
-    Shelves::new(&Rc::new(sessions), shared)
 }

@@ -1,7 +1,7 @@
-//! Writing JSON to memory: what serde_json would write, by a serializer that cannot fail.
+//! Writes JSON to memory: the same text as serde_json, with a serializer that cannot fail.
 //!
-//! With an error that nobody can make, nothing of ours has to look for one behind every member; and text is looked at
-//! eight bytes at a time, which a build for size would do with a call for each.
+//! The error type has no values, so the compiler removes the error checks after every member. Text is scanned eight
+//! bytes at a time, because a build for size would otherwise call a function per byte.
 
 use std::fmt::{self, Display, Write};
 
@@ -67,9 +67,9 @@ impl Writer {
         self.0.push(short);
     }
 
-    fn open(&mut self, begin: &str, end: &'static str) -> Result<Members<'_>, Never> {
+    fn open(&mut self, begin: &str, end: &'static str) -> Result<MemberWriter<'_>, Never> {
         self.0.push_str(begin);
-        Ok(Members { writer: self, end })
+        Ok(MemberWriter { writer: self, end })
     }
 
     fn variant(&mut self, name: &str) {
@@ -79,17 +79,17 @@ impl Writer {
     }
 
     fn plain(&mut self, value: impl Display) -> Result<(), Never> {
-        // Memory takes everything.
+        // Writing to memory cannot fail.
         let _ = write!(self.0, "{value}");
         Ok(())
     }
 }
 
-/// The place of the first byte that cannot stand in a string as it is.
+/// The position of the first byte that must be escaped in a string.
 fn first_special(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 255;
     let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
-    // Finds a byte below `limit` in a word; above it there may be more, below it there are none.
+    // Marks the bytes below `limit` in a word. The lowest mark is right; marks above it may be wrong.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & (ONES << 7);
     let mut at = 0;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
@@ -103,7 +103,7 @@ fn first_special(bytes: &[u8]) -> Option<usize> {
     bytes.get(at..)?.iter().position(is_special).map(|place| at + place)
 }
 
-/// An error that nobody can make: our own types have names for keys, and no state that cannot be written.
+/// An error type without values: our own types have string keys, and every value of them can be written.
 #[derive(Debug)]
 enum Never {}
 
@@ -117,20 +117,20 @@ impl std::error::Error for Never {}
 
 impl ser::Error for Never {
     fn custom<T: Display>(_: T) -> Never {
-        // Half a record must never be taken for a whole one.
+        // An incomplete record must never be stored as a complete one.
         std::process::abort()
     }
 }
 
-/// What is between brackets or braces.
-struct Members<'a> {
+/// Writes the members between brackets or braces.
+struct MemberWriter<'a> {
     writer: &'a mut Writer,
     end: &'static str,
 }
 
-impl Members<'_> {
+impl MemberWriter<'_> {
     fn next(&mut self) {
-        // Behind a value there is never one of these.
+        // A value never ends with one of these.
         if !self.writer.0.ends_with(['[', '{']) {
             self.writer.0.push(',');
         }
@@ -156,7 +156,7 @@ impl Members<'_> {
 
 macro_rules! items {
     ($($name:ident $method:ident),*) => {$(
-        impl ser::$name for Members<'_> {
+        impl ser::$name for MemberWriter<'_> {
             type Ok = ();
             type Error = Never;
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Never> {
@@ -171,7 +171,7 @@ macro_rules! items {
 
 macro_rules! members {
     ($($name:ident),*) => {$(
-        impl ser::$name for Members<'_> {
+        impl ser::$name for MemberWriter<'_> {
             type Ok = ();
             type Error = Never;
             fn serialize_field<T: Serialize + ?Sized>(
@@ -196,7 +196,7 @@ items!(
 );
 members!(SerializeStruct, SerializeStructVariant);
 
-impl ser::SerializeMap for Members<'_> {
+impl ser::SerializeMap for MemberWriter<'_> {
     type Ok = ();
     type Error = Never;
 
@@ -225,13 +225,13 @@ macro_rules! numbers {
 impl<'a> Serializer for &'a mut Writer {
     type Ok = ();
     type Error = Never;
-    type SerializeSeq = Members<'a>;
-    type SerializeTuple = Members<'a>;
-    type SerializeTupleStruct = Members<'a>;
-    type SerializeTupleVariant = Members<'a>;
-    type SerializeMap = Members<'a>;
-    type SerializeStruct = Members<'a>;
-    type SerializeStructVariant = Members<'a>;
+    type SerializeSeq = MemberWriter<'a>;
+    type SerializeTuple = MemberWriter<'a>;
+    type SerializeTupleStruct = MemberWriter<'a>;
+    type SerializeTupleVariant = MemberWriter<'a>;
+    type SerializeMap = MemberWriter<'a>;
+    type SerializeStruct = MemberWriter<'a>;
+    type SerializeStructVariant = MemberWriter<'a>;
 
     numbers!(
         serialize_bool bool, serialize_i8 i8, serialize_i16 i16, serialize_i32 i32, serialize_i64 i64,
@@ -309,15 +309,15 @@ impl<'a> Serializer for &'a mut Writer {
         Ok(())
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Members<'a>, Never> {
+    fn serialize_seq(self, _: Option<usize>) -> Result<MemberWriter<'a>, Never> {
         self.open("[", "]")
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Members<'a>, Never> {
+    fn serialize_tuple(self, _: usize) -> Result<MemberWriter<'a>, Never> {
         self.open("[", "]")
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Never> {
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<MemberWriter<'a>, Never> {
         self.open("[", "]")
     }
 
@@ -327,16 +327,16 @@ impl<'a> Serializer for &'a mut Writer {
         _: u32,
         name: &'static str,
         _: usize,
-    ) -> Result<Members<'a>, Never> {
+    ) -> Result<MemberWriter<'a>, Never> {
         self.variant(name);
         self.open("[", "]}")
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Members<'a>, Never> {
+    fn serialize_map(self, _: Option<usize>) -> Result<MemberWriter<'a>, Never> {
         self.open("{", "}")
     }
 
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Members<'a>, Never> {
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<MemberWriter<'a>, Never> {
         self.open("{", "}")
     }
 
@@ -346,7 +346,7 @@ impl<'a> Serializer for &'a mut Writer {
         _: u32,
         name: &'static str,
         _: usize,
-    ) -> Result<Members<'a>, Never> {
+    ) -> Result<MemberWriter<'a>, Never> {
         self.variant(name);
         self.open("{", "}}")
     }

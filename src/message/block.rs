@@ -9,92 +9,92 @@ use crate::json::{self, Fields, Misread, Object, Read};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    /// Words.
+    /// Text.
     Text {
-        /// The words.
+        /// The text.
         text: String,
-        /// What the provider wants back unchanged.
+        /// Data that the provider needs back unchanged.
         #[serde(skip_serializing_if = "Option::is_none")]
         provider: Option<Value>,
-        /// Members we do not know.
+        /// Unknown members, kept unchanged.
         #[serde(flatten)]
         rest: Object,
     },
-    /// What a model thought before it spoke.
+    /// The thinking of a model before its reply.
     Thinking {
-        /// The thought.
+        /// The text of the thinking.
         thinking: String,
-        /// The provider's proof that the thought is its own.
+        /// The provider's signature of the thinking.
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<String>,
-        /// What the provider wants back unchanged.
+        /// Data that the provider needs back unchanged.
         #[serde(skip_serializing_if = "Option::is_none")]
         provider: Option<Value>,
-        /// Members we do not know.
+        /// Unknown members, kept unchanged.
         #[serde(flatten)]
         rest: Object,
     },
-    /// A model asks for a tool.
+    /// A tool call of the model.
     ToolUse(ToolUse),
-    /// What the tool answered.
+    /// The result of a tool call.
     ToolResult(ToolResult),
-    /// A picture, sound, film or file.
+    /// An image, audio, video or other file.
     #[serde(untagged)]
     Media {
-        /// Which of them.
+        /// The kind of file.
         #[serde(rename = "type")]
         kind: MediaKind,
-        /// Where its bytes are.
+        /// The source of its bytes.
         source: Source,
-        /// Its name, as the user knows it.
+        /// The file name that the user sees.
         #[serde(skip_serializing_if = "Option::is_none")]
         name: Option<String>,
-        /// Members we do not know.
+        /// Unknown members, kept unchanged.
         #[serde(flatten)]
         rest: Object,
     },
-    /// A kind of block that a newer version knows: kept as it is.
+    /// A block type of a newer version, kept unchanged.
     #[serde(untagged)]
     Other(Object),
 }
 
-/// A model's wish to call a tool.
+/// A tool call of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolUse {
-    /// Names this call; its result carries the same.
+    /// The id of the tool call. Its result has the same id.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// What the tool is given.
+    /// The input for the tool.
     pub input: Value,
-    /// How far it has come.
+    /// The state of the tool call.
     pub state: CallState,
-    /// Why its result is to come from outside, or why a person is asked.
+    /// Why its result comes from outside, or why a person must approve it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaits: Option<String>,
-    /// What a person was asked about it: what binds the answer to just this call, and rules that would settle it.
+    /// The question to a person: data that binds the answer to this tool call, and rules that would answer it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked: Option<Value>,
-    /// What the provider wants back unchanged.
+    /// Data that the provider needs back unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<Value>,
-    /// Members we do not know.
+    /// Unknown members, kept unchanged.
     #[serde(flatten)]
     pub rest: Object,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ToolResult {
-    /// The call it answers.
+    /// The id of the tool call.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The answer.
+    /// The output of the tool.
     pub output: Vec<Block>,
-    /// How it ended.
+    /// How the tool call ended.
     pub state: ResultState,
-    /// Members we do not know.
+    /// Unknown members, kept unchanged.
     #[serde(flatten)]
     pub rest: Object,
 }
@@ -107,7 +107,7 @@ macro_rules! words {
         pub enum $name { $(#[doc = $text] $variant),+ }
 
         impl $name {
-            /// Reads it from its word.
+            /// Reads the JSON word.
             pub fn from_json(value: &Value) -> Read<$name> {
                 match value.as_str() {
                     $(Some($word) => Ok($name::$variant),)+
@@ -119,49 +119,49 @@ macro_rules! words {
 }
 
 words! {
-    /// How far a tool call has come.
+    /// The state of a tool call.
     CallState {
-        "pending" Pending "asked for, nothing decided",
-        "asking" Asking "waits for a person",
+        "pending" Pending "the model called the tool; nothing is decided yet",
+        "asking" Asking "waits for the answer of a person",
         "allowed" Allowed "may run",
-        "finished" Finished "has its result",
+        "finished" Finished "has a result",
     }
 }
 
 words! {
     /// How a tool call ended.
     ResultState {
-        "success" Success "it did what was asked",
-        "error" Error "it failed; the output says why",
-        "denied" Denied "it was not allowed",
-        "interrupted" Interrupted "it was stopped",
-        "suspended" Suspended "its result comes later",
+        "success" Success "the tool succeeded",
+        "error" Error "the tool failed; the output says why",
+        "denied" Denied "the call was not allowed",
+        "interrupted" Interrupted "the call was stopped",
+        "suspended" Suspended "the result comes later, from outside",
     }
 }
 
 words! {
-    /// What kind of file.
+    /// The kind of a file.
     MediaKind {
-        "image" Image "a picture",
-        "audio" Audio "sound",
-        "video" Video "film",
+        "image" Image "an image",
+        "audio" Audio "audio",
+        "video" Video "video",
         "file" File "any other file",
     }
 }
 
-/// Where the bytes of a file are.
+/// The source of a file's bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum Source {
-    /// At an address.
+    /// A URL.
     Url {
-        /// The address.
+        /// The URL.
         url: String,
         /// Its media type, if known.
         #[serde(skip_serializing_if = "Option::is_none")]
         media_type: Option<String>,
     },
-    /// Here.
+    /// The bytes themselves, in base64.
     Base64 {
         /// Its media type.
         media_type: String,
@@ -171,12 +171,12 @@ pub enum Source {
 }
 
 impl Block {
-    /// A block of words.
+    /// A text block.
     pub fn text(text: impl Into<String>) -> Block {
         Block::Text { text: text.into(), provider: None, rest: Object::new() }
     }
 
-    /// Reads a block; one of an unknown type is kept as it is.
+    /// Reads a block. A block of an unknown type is kept unchanged.
     pub fn from_json(value: &Value) -> Read<Block> {
         let fields = Fields::of(value)?;
         match fields.required("type", json::text)?.as_str() {
@@ -203,7 +203,7 @@ impl Block {
         }
     }
 
-    /// About how many bytes of memory it takes; what is inside a tool's input is guessed.
+    /// The approximate size in memory in bytes. The size of a tool's input is an estimate.
     pub(super) fn weight(&self) -> usize {
         let words = match self {
             Block::Text { text, .. } => text.len(),
@@ -230,14 +230,14 @@ impl Block {
         json::list(value, Block::from_json)
     }
 
-    /// What a tool answered, as blocks: text as it is, blocks as they are, anything else as JSON.
+    /// The output of a tool as blocks: a string becomes text, blocks stay unchanged, any other value becomes JSON text.
     pub fn output(value: &Value) -> Vec<Block> {
         let list = Some(value).filter(|value| value.as_array().is_none_or(|list| !list.is_empty()));
         let blocks = list.and_then(|value| Block::input(value).ok());
         blocks.unwrap_or_else(|| vec![Block::text(json::to_text(value))])
     }
 
-    /// Reads what a caller may say: text, or blocks that are not the engine's to make.
+    /// Reads the input of a caller: text, or blocks of the types that a caller may send.
     pub fn input(value: &Value) -> Read<Vec<Block>> {
         if let Some(text) = value.as_str() {
             return Ok(vec![Block::text(text)]);
@@ -266,7 +266,7 @@ impl ToolUse {
 }
 
 impl ToolResult {
-    /// The result of a call: words and how it ended.
+    /// The result of a tool call: a text and a state.
     pub fn new(call: &ToolUse, state: ResultState, text: impl Into<String>) -> ToolResult {
         let output = vec![Block::text(text)];
         ToolResult {

@@ -1,66 +1,66 @@
-//! What a model sends while it answers.
+//! The deltas that a model sends while it replies.
 
 use serde_json::Value;
 
 use crate::json::{self, Fields, Misread, Read};
 
-/// A piece of an answer.
+/// One piece of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
-    /// More words.
+    /// More text.
     Text(String),
-    /// More of a thought.
+    /// More of a thinking block.
     Thinking {
-        /// The words.
+        /// The text.
         text: String,
-        /// The provider's proof, once it has come.
+        /// The provider's signature, once it has arrived.
         signature: Option<String>,
     },
     /// More of a tool call.
     ToolCall {
-        /// The protocol's number of the call in this answer.
+        /// The number of the tool call in this reply, as the provider counts.
         index: u64,
         /// The provider's id, if it sent one.
         id: Option<String>,
-        /// The tool, once it is known.
+        /// The name of the tool, once it is known.
         name: Option<String>,
         /// More of the arguments, as JSON text.
         arguments: String,
-        /// What the provider wants back unchanged.
+        /// Data that the provider needs back unchanged.
         provider: Option<Value>,
     },
-    /// What the provider wants back unchanged with the words or the thought at hand. Only our own dialects send this.
+    /// Data that the provider needs back unchanged with the current text or thinking block. Only our dialects send it.
     Provider(Value),
-    /// The block at hand ends: what follows is another one, even of the same kind. Only our own dialects send this.
+    /// The current block ends. What follows is a new block, even of the same type. Only our dialects send it.
     End,
-    /// What it cost; the members given replace earlier ones.
+    /// The usage. A number given here replaces an earlier one.
     Usage {
         /// Tokens of the request.
         input: Option<u64>,
-        /// Tokens of the answer.
+        /// Tokens of the reply.
         output: Option<u64>,
-        /// Tokens of the request that the provider had cached.
+        /// Tokens of the request that the provider read from its cache.
         cached: Option<u64>,
     },
-    /// Why the model ended.
+    /// Why the reply ended.
     Finish(Finish),
 }
 
-/// Why a model ended its answer.
+/// Why a model ended its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// It had said all.
+    /// The reply is complete.
     Stop,
-    /// It wants tools called.
+    /// The model wants tools to be called.
     ToolCalls,
-    /// It ran out of tokens.
+    /// The reply reached the token limit.
     Length,
-    /// A filter stopped it.
+    /// A filter of the provider stopped the reply.
     Filter,
 }
 
 impl Finish {
-    /// The word for it.
+    /// The word in JSON.
     pub fn word(self) -> &'static str {
         match self {
             Finish::Stop => "stop",
@@ -78,7 +78,7 @@ impl Finish {
 }
 
 impl Delta {
-    /// Reads a delta as a model written in JavaScript yields it.
+    /// Reads a delta that a model written in JavaScript yields.
     pub fn from_json(value: &Value) -> Read<Delta> {
         let fields = Fields::of(value)?;
         match fields.required("type", json::text)?.as_str() {
@@ -100,7 +100,7 @@ impl Delta {
         }
     }
 
-    /// Whether the reader of a stream sees something of it.
+    /// Whether a client that reads the stream sees something of this delta.
     pub fn is_visible(&self) -> bool {
         matches!(self, Delta::Text(_) | Delta::Thinking { .. } | Delta::ToolCall { .. })
     }

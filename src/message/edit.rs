@@ -1,4 +1,4 @@
-//! How a message is shown where it is too large to be shown whole: the log keeps it as it was said.
+//! How a message is shown to the model if it is too large. The log keeps the original message.
 
 use std::rc::Rc;
 
@@ -8,37 +8,46 @@ use serde_json::Value;
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, Memo, Message, Source, ToolResult};
 
-/// What of a long argument is still shown.
+/// How many characters of a long argument are still shown.
 const SHOWN: usize = 20;
+
+/// The folder of evicted tool results in a workspace, with a folder for each session.
+pub const EVICTED: &str = "tool-results";
+const HIDDEN: &str =
+    "[This result is not shown: the provider rejected a request that contained it.]";
 
 const TRUNCATED: &str = "...(argument truncated)";
 
-/// A message is shown otherwise than it was said. Only parameters: the text follows from the message.
+/// A change to how a message is shown. Only its parameters are stored: the shown text is computed from the message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Edit {
-    /// A tool's result is a file, and only its two ends are shown.
+    /// Only the beginning and the end of the tool result are shown. The log has the rest, which tools read under this path.
     Evicted {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// How many characters of its beginning are shown.
+        /// How many characters of the beginning are shown.
         head: usize,
-        /// How many of its end.
+        /// How many characters of the end are shown.
         tail: usize,
-        /// The tool that finds the rest by its words, "" if there is none; absent where `read_file` reads it.
+        /// The tool that searches the rest by words, "" if there is none; `None` if `read_file` can read the file.
         #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Arguments of tool calls are cut.
+    /// Long arguments of tool calls are cut.
     Truncated {
         /// The longest text that is shown whole, in characters.
         max: usize,
-        /// What stands where a longer one was cut, if not the usual.
+        /// The text in place of what was cut; `None` for the default text.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// Files that are named by their address are not shown: they could not be loaded any more.
-    Faded {},
+    /// Files with a URL are not shown, because the provider could not load them any more.
+    Faded {
+        /// Whether no result of a tool is shown at all, because the provider rejected a request with these results.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        results: bool,
+    },
 }
 
 impl Edit {
@@ -61,13 +70,14 @@ impl Edit {
             let text = fields.optional("text", json::text)?;
             return Ok(Edit::Truncated { max: size(&fields, "max")?, text });
         }
-        if fields.value("faded").is_some() {
-            return Ok(Edit::Faded {});
+        if let Some(faded) = fields.optional("faded", json::any)? {
+            let results = Fields::of(&faded)?.or_default("results", json::boolean)?;
+            return Ok(Edit::Faded { results });
         }
         Err(Misread::new("evicted, truncated or faded"))
     }
 
-    /// The message as it is shown. Its id, its states and what providers want back stay as they are.
+    /// The message as the model sees it. Ids, states and the provider's data stay unchanged.
     pub fn apply(&self, message: &Message) -> Message {
         let mut shown = Message { tokens: Memo::default(), ..message.clone() };
         for block in &mut shown.content {
@@ -78,10 +88,13 @@ impl Edit {
                 (Edit::Truncated { max, text }, Block::ToolUse(call)) => {
                     truncate(&mut call.input, *max, text.as_deref().unwrap_or(TRUNCATED));
                 }
-                (Edit::Faded {}, Block::ToolResult(result)) => {
+                (Edit::Faded { results: true }, Block::ToolResult(result)) => {
+                    result.output = vec![Block::text(HIDDEN)];
+                }
+                (Edit::Faded { .. }, Block::ToolResult(result)) => {
                     result.output.iter_mut().for_each(fade);
                 }
-                (Edit::Faded {}, block) => fade(block),
+                (Edit::Faded { .. }, block) => fade(block),
                 _ => {}
             }
         }
@@ -89,7 +102,7 @@ impl Edit {
     }
 }
 
-/// The two ends of a result, and how to read what is between. Pictures and files stay.
+/// Keeps the beginning and the end of a result, and says how to read the rest. Media blocks stay.
 fn evict(result: &mut ToolResult, rest: &str, head: usize, tail: usize) {
     let whole = Block::text_of(&result.output);
     let n = whole.chars().count();
@@ -103,7 +116,7 @@ fn evict(result: &mut ToolResult, rest: &str, head: usize, tail: usize) {
     result.output.insert(0, Block::text(notice));
 }
 
-/// How a model gets at what is not shown, with the tools that it has.
+/// A sentence that tells the model how to read what is not shown, with the tools that it has.
 fn rest(path: &str, by: Option<&str>) -> String {
     match by {
         None => format!(
@@ -114,7 +127,7 @@ fn rest(path: &str, by: Option<&str>) -> String {
     }
 }
 
-/// Tells of a file instead of showing it, if it is somewhere else.
+/// Replaces a file with a URL by a text about it.
 fn fade(block: &mut Block) {
     if let Block::Media { source: Source::Url { .. }, name, .. } = block {
         let name = name.as_deref().unwrap_or("without a name");
@@ -139,7 +152,7 @@ fn truncate(value: &mut Value, max: usize, marker: &str) {
     }
 }
 
-/// The edits of a view, by message; a message has at most one.
+/// The edits of a view by message id. A message has at most one edit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edits(Vec<(String, Edit)>);
 
@@ -150,6 +163,11 @@ impl Serialize for Edits {
 }
 
 impl Edits {
+    /// The edits, each with the id of its message.
+    pub fn iter(&self) -> impl Iterator<Item = &(String, Edit)> {
+        self.0.iter()
+    }
+
     /// Reads edits by message id.
     pub fn from_json(value: &Value) -> Read<Edits> {
         let members: Object = json::object(value)?;
@@ -160,38 +178,38 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Whether no message is shown otherwise than it was said.
+    /// Whether there are no edits.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How a message is shown, if not as it was said.
+    /// The edit of a message, if it has one.
     pub fn of(&self, id: &str) -> Option<&Edit> {
         self.0.iter().find(|(other, _)| other == id).map(|(_, edit)| edit)
     }
 
-    /// Whether one of these messages is shown otherwise.
+    /// Whether one of these messages has an edit.
     pub fn has(&self, belongs: impl Fn(&str) -> bool) -> bool {
         self.0.iter().any(|(id, _)| belongs(id))
     }
 
-    /// Shows a message otherwise from now on.
+    /// Sets the edit of a message.
     pub fn put(&mut self, id: &str, edit: Edit) {
         self.0.retain(|(other, _)| other != id);
         self.0.push((id.to_owned(), edit));
     }
 
-    /// Takes in other edits, which come later.
+    /// Adds later edits. They replace earlier edits of the same messages.
     pub fn extend(&mut self, others: &Edits) {
         others.0.iter().for_each(|(id, edit)| self.put(id, edit.clone()));
     }
 
-    /// Takes out the edits of these messages.
+    /// Removes the edits of these messages and returns them.
     pub fn take(&mut self, belongs: impl Fn(&str) -> bool) -> Edits {
         Edits(self.0.extract_if(.., |(id, _)| belongs(id)).collect())
     }
 
-    /// Makes messages what they are shown as.
+    /// Applies the edits to these messages.
     pub fn apply(&self, messages: &mut [Rc<Message>]) {
         if self.is_empty() {
             return;

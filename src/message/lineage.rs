@@ -1,9 +1,8 @@
-//! What of a conversation somebody outside may already have.
+//! Tracks which messages code outside the engine may already have.
 
 use std::cell::Cell;
 
-/// One conversation held in memory. It only grows at its end, so a border that hands it to somebody outside pays
-/// for what is new, and once.
+/// One conversation in memory. It grows only at its end, so the wasm border sends each new message to JavaScript once.
 #[derive(Debug)]
 pub struct Lineage {
     id: u64,
@@ -11,7 +10,7 @@ pub struct Lineage {
 }
 
 impl Lineage {
-    /// A lineage of its own.
+    /// A new lineage.
     pub fn new() -> Lineage {
         thread_local!(static LAST: Cell<u64> = const { Cell::new(0) });
         let id = LAST.get() + 1;
@@ -19,17 +18,17 @@ impl Lineage {
         Lineage { id, unchanged: Cell::new(usize::MAX) }
     }
 
-    /// Tells it from all others.
+    /// The unique id of this lineage.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Says that the message of this number is not what it was.
+    /// Records that the message at this index has changed.
     pub fn changed(&self, index: usize) {
         self.unchanged.set(self.unchanged.get().min(index));
     }
 
-    /// How many messages are what they were when this was last asked.
+    /// How many leading messages have not changed since the last call of this method.
     pub fn take_unchanged(&self) -> usize {
         self.unchanged.replace(usize::MAX)
     }

@@ -1,31 +1,35 @@
-//! What is said: messages, the blocks they are made of, and the deltas a model sends.
+//! Messages, the blocks they consist of, and the deltas that a model sends.
 
 mod block;
 mod delta;
 mod edit;
 mod lineage;
 mod memo;
+mod note;
 mod summary;
 mod time;
+mod turn;
 
 pub use block::{Block, CallState, MediaKind, ResultState, Source, ToolResult, ToolUse};
 pub use delta::{Delta, Finish};
-pub use edit::{Edit, Edits};
+pub use edit::{EVICTED, Edit, Edits};
 pub use lineage::Lineage;
 pub use memo::Memo;
+pub use note::Note;
 pub use summary::FoundBy;
 pub use time::rfc3339;
+pub use turn::{TurnState, unmarked};
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::json::{self, Fields, Misread, Object, Read};
 
-/// Who speaks.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The person, or whoever calls.
+    /// The user, or the code that calls the agent.
     User,
     /// The model.
     Assistant,
@@ -36,7 +40,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Reads a role in any case: the reference writes them in capitals.
+    /// Reads a role in upper or lower case: AgentScope writes roles in upper case.
     pub fn from_json(value: &Value) -> Read<Role> {
         match value.as_str().map(str::to_ascii_lowercase).as_deref() {
             Some("user") => Ok(Role::User),
@@ -48,22 +52,22 @@ impl Role {
     }
 }
 
-/// What a model call cost.
+/// The tokens and the time that a model request used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Tokens of the request.
     pub input_tokens: u64,
-    /// Tokens of the answer.
+    /// Tokens of the reply.
     pub output_tokens: u64,
-    /// Tokens of the request that the provider had cached.
+    /// Tokens of the request that the provider read from its cache.
     pub cached_tokens: u64,
-    /// How long it took.
+    /// The duration in seconds.
     pub seconds: f64,
 }
 
 impl Usage {
-    /// Reads a usage, or the part of one that a provider gave.
+    /// Reads a usage. A provider may give only a part of it.
     pub fn from_json(value: &Value) -> Read<Usage> {
         let fields = Fields::of(value)?;
         Ok(Usage {
@@ -74,7 +78,7 @@ impl Usage {
         })
     }
 
-    /// Adds what another model call cost.
+    /// Adds the usage of another model request.
     pub fn add(&mut self, other: &Usage) {
         self.input_tokens += other.input_tokens;
         self.output_tokens += other.output_tokens;
@@ -86,33 +90,33 @@ impl Usage {
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Message {
-    /// Minted by us, always; empty only until the driver has stamped it.
+    /// The id. A caller may choose it for an input; otherwise the driver sets it. Until then it is empty.
     pub id: String,
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, in order.
+    /// The content, in order.
     pub content: Vec<Block>,
-    /// The speaker's name, where there are several.
+    /// The author's name, if there are several authors with this role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When, RFC 3339 in UTC.
+    /// The time, in RFC 3339 and UTC.
     pub at: String,
-    /// What it cost, for an answer.
+    /// The usage, for a reply of a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Free for callers.
+    /// Data of the caller. The engine writes its own only into messages that it makes itself, such as summaries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Object>,
-    /// About how many tokens it has, once somebody has counted them.
+    /// The estimated number of tokens, once counted.
     #[serde(skip)]
     pub tokens: Memo,
-    /// Members we do not know.
+    /// Unknown members, kept unchanged.
     #[serde(flatten)]
     pub rest: Object,
 }
 
 impl Message {
-    /// A message that still wants its id and time.
+    /// A message that has no id and no time yet.
     pub fn draft(role: Role, content: Vec<Block>) -> Message {
         let at = String::new();
         Message {
@@ -125,14 +129,6 @@ impl Message {
             metadata: None,
             tokens: Memo::default(),
             rest: Object::new(),
-        }
-    }
-
-    /// A note of the engine to the model: user role, named `system`, written once.
-    pub fn note(text: impl Into<String>) -> Message {
-        Message {
-            name: Some("system".into()),
-            ..Message::draft(Role::User, vec![Block::text(text)])
         }
     }
 
@@ -149,11 +145,11 @@ impl Message {
             usage: fields.optional("usage", Usage::from_json)?,
             metadata: fields.optional("metadata", json::object)?,
             tokens: Memo::default(),
-            rest: fields.rest(KNOWN),
+            rest: turn::unmarked(fields.rest(KNOWN)),
         })
     }
 
-    /// Reads what a user says: text, or a message of theirs.
+    /// Reads the input of a user: text, or a message with the role `user`.
     pub fn from_input(value: &Value) -> Read<Message> {
         if let Some(text) = value.as_str() {
             return Ok(Message::draft(Role::User, vec![Block::text(text)]));
@@ -166,7 +162,7 @@ impl Message {
         }
     }
 
-    /// Reads a message as a caller writes it: text or blocks, and perhaps an id, a name, metadata.
+    /// Reads a message of a caller: text or blocks, with an optional id, name and metadata.
     pub fn from_caller(value: &Value) -> Read<Message> {
         let fields = Fields::of(value)?;
         let role = fields.optional("role", Role::from_json)?.unwrap_or(Role::User);
@@ -186,14 +182,14 @@ impl Message {
         Block::text_of(&self.content)
     }
 
-    /// About how many bytes of memory it takes.
+    /// The approximate size in memory in bytes.
     pub fn weight(&self) -> usize {
         std::mem::size_of::<Message>()
             + self.id.len()
             + self.content.iter().map(Block::weight).sum::<usize>()
     }
 
-    /// The tool calls in it, in order.
+    /// The tool calls of the message, in order.
     pub fn tool_uses(&self) -> impl Iterator<Item = &ToolUse> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolUse(call) => Some(call),
@@ -201,7 +197,7 @@ impl Message {
         })
     }
 
-    /// The results in it.
+    /// The tool results of the message.
     pub fn tool_results(&self) -> impl Iterator<Item = &ToolResult> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolResult(result) => Some(result),

@@ -1,10 +1,10 @@
-//! Times as text.
+//! Formats times as text.
 
 use crate::json;
 
 /// Milliseconds since 1970 as RFC 3339 in UTC.
 ///
-/// Days become a date by the usual count from a year that begins in March, so that leap days come last.
+/// The calculation counts years from March, so that the leap day is the last day of a year.
 pub fn rfc3339(ms: f64) -> String {
     let ms = ms.max(0.0) as u64;
     let (days, rest) = (ms / 86_400_000, ms % 86_400_000);

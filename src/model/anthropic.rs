@@ -1,4 +1,4 @@
-//! Messages, as Anthropic speaks them.
+//! The dialect of Anthropic's Messages API.
 
 use serde_json::Value;
 
@@ -7,42 +7,43 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json::{self, Object};
 use crate::message::{Block, Finish, MediaKind, ResultState, Role, Source, ToolResult};
-use crate::model::heard::{Fragment, Heard, broken, list_in, number_in, text_in};
-use crate::model::provider::Asked;
-use crate::model::transcript::Turn;
+use crate::model::reply::{Fragment, ReplyDeltas, broken, list_in, number_in, text_in};
+use crate::model::request::RenderInput;
+use crate::model::transcript::WireTurn;
 use crate::model::wire::{
-    Choice, add_extra, copy_options, object, omitted, put, result_text, text_part, tool_name,
+    ToolChoice, add_extra, copy_options, object, omitted, put, result_text, text_part, tool_name,
 };
 use crate::port::HttpRequest;
 
-/// The length of an answer where nobody says how long.
+/// `max_tokens` if the options do not set it.
 const ANSWER: u64 = 8_192;
 
-/// The request as it goes out.
+/// Writes the request.
 #[inline(never)]
-pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
-    let generate = asked.request.generate;
+pub(super) fn render(input: &RenderInput<'_>) -> HttpRequest {
+    let generate = input.request.generate;
     let mut body = Object::new();
-    put(&mut body, "model", asked.options.model.as_str().into());
-    put(&mut body, "stream", asked.options.streams.into());
-    if !asked.request.system.is_empty() {
-        put(&mut body, "system", vec![cached(text_part(asked.request.system))].into());
+    put(&mut body, "model", input.options.model.as_str().into());
+    put(&mut body, "stream", input.options.streams.into());
+    if !input.request.system.is_empty() {
+        put(&mut body, "system", vec![cached(text_part(input.request.system))].into());
     }
     let mut messages: Vec<Value> = Vec::new();
-    for turn in asked.turns {
+    for turn in input.turns {
         write_turn(turn, &mut messages);
     }
     mark_last(&mut messages);
-    let tools: Vec<Value> = asked.tools().into_iter().map(write_tool).collect();
+    let tools: Vec<Value> = input.tools().into_iter().map(write_tool).collect();
     if !tools.is_empty() {
         put(&mut body, "tools", tools.into());
-        let choice = if asked.is_closing() { Some(Choice::None) } else { Choice::of(generate) };
+        let choice =
+            if input.is_closing() { Some(ToolChoice::None) } else { ToolChoice::of(generate) };
         if let Some(choice) = choice {
             put(&mut body, "tool_choice", write_choice(choice).into());
         }
     }
-    // `claude-3-haiku` and its like take half of what all others do.
-    let version = asked.options.model.strip_prefix("claude-3-");
+    // `claude-3-haiku` and similar models accept half as many tokens as the others.
+    let version = input.options.model.strip_prefix("claude-3-");
     let older = version.is_some_and(|it| it.starts_with(|letter: char| letter.is_alphabetic()));
     put(&mut body, "max_tokens", if older { ANSWER / 2 } else { ANSWER }.into());
     let options = [("temperature", "temperature"), ("topP", "top_p"), ("maxTokens", "max_tokens")];
@@ -50,9 +51,9 @@ pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
     write_thinking(generate, &mut body);
     put(&mut body, "messages", messages.into());
     add_extra(generate, &mut body);
-    // A model that thinks wants its answers to begin with thoughts while tools are being called; those that another
-    // model wrote have none, so it answers this question without.
-    if body.contains_key("thinking") && !begins_with_thought(asked) {
+    // With thinking on, an answer that calls tools must begin with thinking blocks. Answers of other models have none, so
+    // this question is answered without thinking.
+    if body.contains_key("thinking") && !begins_with_thought(input) {
         body.remove("thinking");
     }
     HttpRequest {
@@ -63,10 +64,10 @@ pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
     }
 }
 
-/// Thinking has its own budget, which the answer's length must hold too. It takes no temperature, and no tool that must
-/// be called.
+/// Thinking has a budget of its own, which is part of `max_tokens`. With thinking, `temperature` and forced tools are not
+/// allowed.
 fn write_thinking(generate: &Value, body: &mut Object) {
-    if matches!(Choice::of(generate), Some(Choice::Required | Choice::Named(_))) {
+    if matches!(ToolChoice::of(generate), Some(ToolChoice::Required | ToolChoice::Named(_))) {
         return;
     }
     let budget = match text_in(generate, "reasoningEffort") {
@@ -83,15 +84,15 @@ fn write_thinking(generate: &Value, body: &mut Object) {
     put(body, "max_tokens", answer.saturating_add(budget).into());
 }
 
-fn begins_with_thought(asked: &Asked<'_>) -> bool {
-    let turns = asked.turns.get(asked.current()..).unwrap_or_default();
+fn begins_with_thought(input: &RenderInput<'_>) -> bool {
+    let turns = input.turns.get(input.current()..).unwrap_or_default();
     let answers = turns.iter().filter(|turn| turn.calls().next().is_some());
     answers
         .map(|turn| turn.blocks.first())
         .all(|first| first.is_some_and(|block| matches!(**block, Block::Thinking { .. })))
 }
 
-/// What the provider is to keep until the next request, up to here.
+/// The mark up to which the provider caches the request.
 fn cached(part: Value) -> Value {
     let mut part = part;
     if let Some(members) = part.as_object_mut() {
@@ -115,20 +116,20 @@ fn write_tool((name, description, schema): (String, &str, Value)) -> Value {
     ])
 }
 
-fn write_choice(choice: Choice<'_>) -> Value {
+fn write_choice(choice: ToolChoice<'_>) -> Value {
     let of_type = |word: &str| object(&mut [("type", word.into())]);
     match choice {
-        Choice::Auto => of_type("auto"),
-        Choice::None => of_type("none"),
-        Choice::Required => of_type("any"),
-        Choice::Named(name) => {
+        ToolChoice::Auto => of_type("auto"),
+        ToolChoice::None => of_type("none"),
+        ToolChoice::Required => of_type("any"),
+        ToolChoice::Named(name) => {
             object(&mut [("type", "tool".into()), ("name", tool_name(name).into())])
         }
     }
 }
 
-/// Results and the words after them are one message of the user, results first.
-fn write_turn(turn: &Turn<'_>, out: &mut Vec<Value>) {
+/// Tool results and the text after them are one user message, results first.
+fn write_turn(turn: &WireTurn<'_>, out: &mut Vec<Value>) {
     let parts: Vec<Value> = turn.blocks.iter().filter_map(|block| write_block(block)).collect();
     let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
     let last = out.last_mut().filter(|last| text_in(last, "role") == Some(role));
@@ -205,44 +206,44 @@ fn write_file(kind: MediaKind, source: &Source, name: Option<&str>) -> Value {
     object(&mut [("type", word.into()), ("source", source.into())])
 }
 
-/// Reads one event of an answer, or a whole one.
+/// Reads one event of a reply, or a whole reply.
 #[inline(never)]
-pub(super) fn read(frame: &Value, heard: &mut Heard) -> Result<()> {
+pub(super) fn read(frame: &Value, reply: &mut ReplyDeltas) -> Result<()> {
     let part = |name: &str| frame.get(name).unwrap_or(&Value::Null);
     match text_in(frame, "type").unwrap_or_default() {
-        "message_start" => read_usage(part("message"), heard),
+        "message_start" => read_usage(part("message"), reply),
         "content_block_start" => {
-            read_block(number_in(frame, "index"), part("content_block"), heard)
+            read_block(number_in(frame, "index"), part("content_block"), reply)
         }
-        "content_block_delta" => read_delta(number_in(frame, "index"), part("delta"), heard),
-        "content_block_stop" => heard.end_block(),
+        "content_block_delta" => read_delta(number_in(frame, "index"), part("delta"), reply),
+        "content_block_stop" => reply.end_block(),
         "message_delta" => {
-            read_usage(frame, heard);
-            return read_finish(part("delta"), heard);
+            read_usage(frame, reply);
+            return read_finish(part("delta"), reply);
         }
-        "message_stop" => heard.is_over = heard.finish.is_some(),
+        "message_stop" => reply.is_over = reply.finish.is_some(),
         "message" => {
             for (index, block) in list_in(frame, "content").iter().enumerate() {
-                read_block(Some(index as u64), block, heard);
-                heard.end_block();
+                read_block(Some(index as u64), block, reply);
+                reply.end_block();
             }
-            read_usage(frame, heard);
-            return read_finish(frame, heard);
+            read_usage(frame, reply);
+            return read_finish(frame, reply);
         }
         "error" => return Err(broken(frame)),
-        // Gateways answer with errors of their own.
+        // Gateways send errors in other forms.
         _ if !part("error").is_null() => return Err(broken(frame)),
         _ => {}
     }
     Ok(())
 }
 
-fn read_block(index: Option<u64>, block: &Value, heard: &mut Heard) {
+fn read_block(index: Option<u64>, block: &Value, reply: &mut ReplyDeltas) {
     match text_in(block, "type").unwrap_or_default() {
-        "text" => heard.text(text_in(block, "text").unwrap_or_default()),
+        "text" => reply.text(text_in(block, "text").unwrap_or_default()),
         "thinking" => {
             let text = text_in(block, "thinking").unwrap_or_default();
-            heard.thought(
+            reply.thought(
                 text,
                 text_in(block, "signature").filter(|it| !it.is_empty()),
                 Vec::new(),
@@ -250,29 +251,29 @@ fn read_block(index: Option<u64>, block: &Value, heard: &mut Heard) {
         }
         "redacted_thinking" => {
             let data = block.get("data").cloned().unwrap_or_default();
-            heard.thought("", None, vec![("redacted", data.into())]);
+            reply.thought("", None, vec![("redacted", data.into())]);
         }
         "tool_use" => {
             let whole = block.get("input").and_then(Value::as_object).filter(|it| !it.is_empty());
             let arguments = whole.map(json::to_text).unwrap_or_default();
             let fragment =
                 Fragment { id: text_in(block, "id"), name: text_in(block, "name"), arguments };
-            heard.call(index.unwrap_or_default(), fragment, Vec::new());
+            reply.call(index.unwrap_or_default(), fragment, Vec::new());
         }
         _ => {}
     }
 }
 
-fn read_delta(index: Option<u64>, delta: &Value, heard: &mut Heard) {
+fn read_delta(index: Option<u64>, delta: &Value, reply: &mut ReplyDeltas) {
     match text_in(delta, "type").unwrap_or_default() {
-        "text_delta" => heard.text(text_in(delta, "text").unwrap_or_default()),
+        "text_delta" => reply.text(text_in(delta, "text").unwrap_or_default()),
         "thinking_delta" => {
-            heard.thought(text_in(delta, "thinking").unwrap_or_default(), None, Vec::new());
+            reply.thought(text_in(delta, "thinking").unwrap_or_default(), None, Vec::new());
         }
-        "signature_delta" => heard.thought("", text_in(delta, "signature"), Vec::new()),
+        "signature_delta" => reply.thought("", text_in(delta, "signature"), Vec::new()),
         "input_json_delta" => {
             let arguments = text_in(delta, "partial_json").unwrap_or_default().to_owned();
-            heard.call(
+            reply.call(
                 index.unwrap_or_default(),
                 Fragment { arguments, ..Fragment::default() },
                 Vec::new(),
@@ -282,30 +283,30 @@ fn read_delta(index: Option<u64>, delta: &Value, heard: &mut Heard) {
     }
 }
 
-/// What was read from the cache or written to it counts as input too.
-fn read_usage(holder: &Value, heard: &mut Heard) {
+/// Tokens that were read from the cache or written to it count as input.
+fn read_usage(holder: &Value, reply: &mut ReplyDeltas) {
     let Some(usage) = holder.get("usage") else { return };
     let cached = number_in(usage, "cache_read_input_tokens");
     let written = number_in(usage, "cache_creation_input_tokens");
     let input = number_in(usage, "input_tokens")
         .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default());
-    // The last event repeats the input of some gateways as nothing.
-    heard.usage(input.filter(|input| *input > 0), number_in(usage, "output_tokens"), cached);
+    // Some gateways send an input of 0 in the last event.
+    reply.usage(input.filter(|input| *input > 0), number_in(usage, "output_tokens"), cached);
 }
 
-fn read_finish(holder: &Value, heard: &mut Heard) -> Result<()> {
+fn read_finish(holder: &Value, reply: &mut ReplyDeltas) -> Result<()> {
     let finish = match text_in(holder, "stop_reason") {
         None => return Ok(()),
         Some("tool_use") => Finish::ToolCalls,
         Some("max_tokens") => Finish::Length,
         Some("refusal") => Finish::Filter,
         Some("model_context_window_exceeded") => {
-            let message = "the answer has reached the end of the model's window";
+            let message = "the answer has reached the end of the model's context window";
             return Err(Error::new(ErrorKind::ModelContextOverflow, message)
-                .hint("turn compaction on, or begin a new session"));
+                .hint("turn compaction on, or start a new session"));
         }
         Some(_) => Finish::Stop,
     };
-    heard.finished(finish);
+    reply.finished(finish);
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Bytes of an answer become frames: server-sent events, lines of JSON, or one JSON document.
+//! Splits the bytes of a reply into frames: server-sent events, lines of JSON, or one JSON document.
 //!
-//! Which of them it is tells the first byte, not the content type: servers send event streams as plain text, and
-//! answer a request for a stream with a document. Frames are the same however the bytes are cut.
+//! The first byte decides which, not the content type: some servers send event streams as plain text, or answer a request
+//! for a stream with one document. The frames do not depend on how the bytes arrive in chunks.
 
 use serde_json::Value;
 
@@ -9,19 +9,19 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 
-/// The longest line, event or document.
+/// Longest line, event or document, in bytes.
 const LONGEST: usize = 8 * 1_024 * 1_024;
 
-/// One piece of an answer: JSON, unless the provider is at fault.
+/// One part of a reply. It is JSON, unless the provider makes a mistake.
 pub type Frame = String;
 
-/// An answer being received.
+/// The framing of a reply that is being received.
 #[derive(Debug, Default)]
 pub struct Frames {
     framing: Framing,
-    /// The line that has not ended yet.
+    /// The unfinished line.
     line: Vec<u8>,
-    /// The data lines of the event that has not ended yet; of JSON, the document.
+    /// The data of the unfinished event, or the unfinished JSON document.
     data: Vec<u8>,
     has_data: bool,
     after_cr: bool,
@@ -29,18 +29,18 @@ pub struct Frames {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Framing {
-    /// Nothing but blanks has come.
+    /// Only white space has arrived.
     #[default]
     Unknown,
     Events,
-    /// A document on each line, as far as is known.
+    /// One document per line, until a line is not a document.
     Lines,
     /// One document over several lines.
     Document,
 }
 
 impl Frames {
-    /// Takes bytes, however they are cut, and gives the frames that are whole with them.
+    /// Takes the next bytes, and appends the frames that they complete to `out`.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<Frame>) -> Result<()> {
         let mut rest = bytes;
         while self.framing == Framing::Unknown
@@ -58,9 +58,10 @@ impl Frames {
             let n = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
             let (line, behind) = rest.split_at(n.unwrap_or(rest.len()));
             if self.line.len() + self.data.len() + line.len() > LONGEST {
-                let message = format!("the model sent more than {LONGEST} bytes without an end");
+                let message =
+                    format!("the model sent a line or event of more than {LONGEST} bytes");
                 return Err(Error::new(ErrorKind::ModelBadRequest, message)
-                    .hint("look at what the base address really serves"));
+                    .hint("check what baseUrl really serves"));
             }
             self.line.extend_from_slice(line);
             rest = behind;
@@ -73,7 +74,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The bytes have ended: what is not whole by the letter of the protocol may still be so by its content.
+    /// Takes the end of the bytes. An event without its final blank line is still a frame.
     pub fn finish(&mut self, out: &mut Vec<Frame>) {
         self.end_line(out);
         if self.framing != Framing::Events {
@@ -82,9 +83,9 @@ impl Frames {
         self.end_event(out);
     }
 
-    /// Sees what kind of answer it is; false while the byte is to be skipped.
+    /// Decides the framing by the first byte. `false`: the byte is skipped.
     fn begins(&mut self, byte: u8) -> Result<bool> {
-        // The mark at the beginning of some UTF-8, and blanks.
+        // The byte order mark of UTF-8, and white space.
         if matches!(byte, 0xef | 0xbb | 0xbf | b' ' | b'\t' | b'\r' | b'\n') {
             return Ok(false);
         }
@@ -114,8 +115,8 @@ impl Frames {
         }
     }
 
-    /// Takes note of a data line. Events are told apart by what is in them, so their names do not matter; an error
-    /// under a name of its own is data.
+    /// Takes a field of an event. The names of events are ignored, because their data says what they are. A field `error`
+    /// is treated as data.
     fn field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
@@ -145,7 +146,7 @@ impl Frames {
     }
 }
 
-/// Bytes that are no UTF-8 are replaced: nothing of ours depends on them.
+/// Bytes that are not UTF-8 are replaced.
 fn text(bytes: &[u8]) -> Frame {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -1,4 +1,4 @@
-//! generateContent, as Google speaks it.
+//! The dialect of Google's generateContent API.
 
 use serde_json::Value;
 
@@ -7,54 +7,54 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::json::{self, Object};
 use crate::message::{Block, Finish, MediaKind, ResultState, Role, Source, ToolResult};
-use crate::model::heard::{Fragment, Heard, broken, list_in, number_in, text_in};
-use crate::model::openai::Calls;
-use crate::model::provider::Asked;
-use crate::model::transcript::Turn;
+use crate::model::calls::CallNumbers;
+use crate::model::reply::{Fragment, ReplyDeltas, broken, list_in, number_in, text_in};
+use crate::model::request::RenderInput;
+use crate::model::transcript::WireTurn;
 use crate::model::wire::{
-    Choice, add_extra, copy_options, object, option, put, result_text, tool_name,
+    ToolChoice, add_extra, copy_options, object, option, put, result_text, tool_name,
 };
 use crate::policy::pattern;
 use crate::port::HttpRequest;
 
-/// What a call of another model carries where Gemini 3 wants a signature: its documented word for "there is none".
+/// The documented value for tool calls without a signature, such as those of other models. Gemini 3 requires one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The request as it goes out.
+/// Writes the request.
 #[inline(never)]
-pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
-    let model = asked.options.model.as_str();
+pub(super) fn render(input: &RenderInput<'_>) -> HttpRequest {
+    let model = input.options.model.as_str();
     let mut body = Object::new();
-    if !asked.request.system.is_empty() {
+    if !input.request.system.is_empty() {
         body.insert(
             "systemInstruction".into(),
-            object(&mut [("parts", vec![text(asked.request.system)].into())]),
+            object(&mut [("parts", vec![text(input.request.system)].into())]),
         );
     }
     let wants_signatures = pattern::behind("gemini-3", model).is_some();
     let contents: Vec<Value> =
-        asked.turns.iter().map(|turn| write_turn(turn, wants_signatures)).collect();
+        input.turns.iter().map(|turn| write_turn(turn, wants_signatures)).collect();
     put(&mut body, "contents", contents.into());
-    let tools: Vec<Value> = asked.tools().into_iter().map(write_tool).collect();
+    let tools: Vec<Value> = input.tools().into_iter().map(write_tool).collect();
     if !tools.is_empty() {
         let declared = object(&mut [("functionDeclarations", tools.into())]);
         put(&mut body, "tools", vec![declared].into());
-        let choice = if asked.is_closing() {
-            Some(Choice::None)
+        let choice = if input.is_closing() {
+            Some(ToolChoice::None)
         } else {
-            Choice::of(asked.request.generate)
+            ToolChoice::of(input.request.generate)
         };
         if let Some(choice) = choice {
             let config = object(&mut [("functionCallingConfig", write_choice(choice).into())]);
             put(&mut body, "toolConfig", config.into());
         }
     }
-    put(&mut body, "generationConfig", Value::Object(write_options(asked)).into());
-    add_extra(asked.request.generate, &mut body);
+    put(&mut body, "generationConfig", Value::Object(write_options(input)).into());
+    add_extra(input.request.generate, &mut body);
     let name: String = model.chars().flat_map(in_path).collect();
     let folder = if name.contains('/') { "/" } else { "/models/" };
     let method =
-        if asked.options.streams { ":streamGenerateContent?alt=sse" } else { ":generateContent" };
+        if input.options.streams { ":streamGenerateContent?alt=sse" } else { ":generateContent" };
     HttpRequest {
         path: [folder, &name, method].concat(),
         headers: &[("content-type", "application/json")],
@@ -63,20 +63,20 @@ pub(super) fn render(asked: &Asked<'_>) -> HttpRequest {
     }
 }
 
-/// What may stand in a path; the rest is left out, since no model has it in its name.
+/// Characters that are allowed in the path. Others are left out; no model has them in its name.
 fn in_path(letter: char) -> Option<char> {
     let fits = letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_' | '/' | '@');
     fits.then_some(letter)
 }
 
-fn write_options(asked: &Asked<'_>) -> Object {
-    let generate = asked.request.generate;
+fn write_options(input: &RenderInput<'_>) -> Object {
+    let generate = input.request.generate;
     let mut config = Object::new();
     let names =
         [("temperature", "temperature"), ("topP", "topP"), ("maxTokens", "maxOutputTokens")];
     copy_options(generate, &names, &mut config);
     if let Some(effort) = option(generate, "reasoningEffort") {
-        let counts = pattern::behind("gemini-2", &asked.options.model).is_some();
+        let counts = pattern::behind("gemini-2", &input.options.model).is_some();
         let level = match (&*effort.as_str().unwrap_or_default().to_owned(), counts) {
             (_, false) => ("thinkingLevel", effort.into()),
             ("none", true) => ("thinkingBudget", 0_u64.into()),
@@ -87,7 +87,7 @@ fn write_options(asked: &Asked<'_>) -> Object {
         let thinking = object(&mut [("includeThoughts", true.into()), level]);
         put(&mut config, "thinkingConfig", thinking.into());
     }
-    if let Some(form) = asked.request.form {
+    if let Some(form) = input.request.form {
         put(&mut config, "responseMimeType", "application/json".into());
         put(&mut config, "responseJsonSchema", form.clone().into());
     }
@@ -106,22 +106,22 @@ fn write_tool((name, description, schema): (String, &str, Value)) -> Value {
     ])
 }
 
-fn write_choice(choice: Choice<'_>) -> Value {
+fn write_choice(choice: ToolChoice<'_>) -> Value {
     let mode = |word: &'static str| ("mode", word.into());
     match choice {
-        Choice::Auto => object(&mut [mode("AUTO")]),
-        Choice::None => object(&mut [mode("NONE")]),
-        Choice::Required => object(&mut [mode("ANY")]),
-        Choice::Named(name) => object(&mut [
+        ToolChoice::Auto => object(&mut [mode("AUTO")]),
+        ToolChoice::None => object(&mut [mode("NONE")]),
+        ToolChoice::Required => object(&mut [mode("ANY")]),
+        ToolChoice::Named(name) => object(&mut [
             mode("ANY"),
             ("allowedFunctionNames", vec![Value::String(tool_name(name))].into()),
         ]),
     }
 }
 
-fn write_turn(turn: &Turn<'_>, wants_signatures: bool) -> Value {
+fn write_turn(turn: &WireTurn<'_>, wants_signatures: bool) -> Value {
     let mut parts: Vec<Value> = turn.blocks.iter().filter_map(|block| write_block(block)).collect();
-    // Of calls side by side only the first is signed.
+    // Of parallel calls only the first is signed.
     let first = parts.iter_mut().find(|part| part.get("functionCall").is_some());
     if let Some(first) = first.filter(|_| wants_signatures).and_then(Value::as_object_mut)
         && !first.contains_key("thoughtSignature")
@@ -179,9 +179,9 @@ fn write_file(kind: MediaKind, source: &Source) -> Value {
     }
 }
 
-/// Reads one frame of an answer; a whole one is the same.
+/// Reads one frame of a reply, or a whole reply.
 #[inline(never)]
-pub(super) fn read(frame: &Value, calls: &mut Calls, heard: &mut Heard) -> Result<()> {
+pub(super) fn read(frame: &Value, calls: &mut CallNumbers, reply: &mut ReplyDeltas) -> Result<()> {
     if frame.get("error").is_some_and(|error| !error.is_null()) {
         return Err(broken(frame));
     }
@@ -189,7 +189,7 @@ pub(super) fn read(frame: &Value, calls: &mut Calls, heard: &mut Heard) -> Resul
     for part in
         candidate.get("content").map(|content| list_in(content, "parts")).unwrap_or_default()
     {
-        read_part(part, calls, heard);
+        read_part(part, calls, reply);
     }
     if let Some(usage) = frame.get("usageMetadata") {
         let sum = |one: &str, other: &str| match (number_in(usage, one), number_in(usage, other)) {
@@ -198,39 +198,39 @@ pub(super) fn read(frame: &Value, calls: &mut Calls, heard: &mut Heard) -> Resul
         };
         let input = sum("promptTokenCount", "toolUsePromptTokenCount");
         let output = sum("candidatesTokenCount", "thoughtsTokenCount");
-        heard.usage(input, output, number_in(usage, "cachedContentTokenCount"));
+        reply.usage(input, output, number_in(usage, "cachedContentTokenCount"));
     }
     let blocked = frame.get("promptFeedback").and_then(|it| text_in(it, "blockReason"));
     if blocked.is_some() {
-        heard.finished(Finish::Filter);
+        reply.finished(Finish::Filter);
     }
     match text_in(candidate, "finishReason") {
-        Some(reason) => read_finish(reason, calls, heard),
+        Some(reason) => read_finish(reason, calls, reply),
         None => Ok(()),
     }
 }
 
-fn read_part(part: &Value, calls: &mut Calls, heard: &mut Heard) {
+fn read_part(part: &Value, calls: &mut CallNumbers, reply: &mut ReplyDeltas) {
     let signature = part.get("thoughtSignature").map(|it| ("thoughtSignature", it.clone().into()));
     let words = text_in(part, "text");
     if let Some(call) = part.get("functionCall") {
         let arguments = call.get("args").filter(|args| args.is_object()).map(ToString::to_string);
         let (id, name) = (text_in(call, "id"), text_in(call, "name"));
         let fragment = Fragment { id, name, arguments: arguments.unwrap_or_default() };
-        heard.call(calls.next(), fragment, signature.into_iter().collect());
+        reply.call(calls.next(), fragment, signature.into_iter().collect());
     } else if part.get("thought") == Some(&Value::Bool(true)) {
-        heard.thought(words.unwrap_or_default(), None, Vec::new());
+        reply.thought(words.unwrap_or_default(), None, Vec::new());
     } else if let Some(words) = words {
-        heard.text(words);
+        reply.text(words);
         if let Some(signature) = signature {
-            heard.sign(signature);
+            reply.sign(signature);
         }
     }
 }
 
-fn read_finish(reason: &str, calls: &Calls, heard: &mut Heard) -> Result<()> {
+fn read_finish(reason: &str, calls: &CallNumbers, reply: &mut ReplyDeltas) -> Result<()> {
     let finish = match reason {
-        "STOP" if calls.n > 0 => Finish::ToolCalls,
+        "STOP" if calls.are_there() => Finish::ToolCalls,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
             Finish::Filter
@@ -241,6 +241,6 @@ fn read_finish(reason: &str, calls: &Calls, heard: &mut Heard) -> Result<()> {
         }
         _ => Finish::Stop,
     };
-    heard.finished(finish);
+    reply.finished(finish);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A model that follows a script and complains about the rest, in both directions.
+//! A model for tests: it replies with the lines of a script, fails after the last one, and counts unused lines.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,30 +14,30 @@ use crate::future::Local;
 use crate::message::{Delta, Finish, Message};
 use crate::port::{Deltas, Model, Request};
 
-/// One answer of the script.
+/// One reply of the script.
 pub enum Line {
-    /// These deltas, each on its own.
+    /// These deltas, one at a time.
     Sends(Vec<Delta>),
-    /// These deltas, and then an error.
+    /// These deltas, then an error.
     Breaks(Vec<Delta>, ErrorKind),
-    /// These deltas, and then nothing, for ever.
+    /// These deltas, then the reply never ends.
     Hangs(Vec<Delta>),
 }
 
 impl Line {
-    /// An answer in words.
+    /// A reply with text.
     pub fn says(text: &str) -> Line {
         let mut deltas = words(text);
         deltas.push(Delta::Finish(Finish::Stop));
         Line::Sends(deltas)
     }
 
-    /// An answer that asks for one tool.
+    /// A reply that calls one tool.
     pub fn calls(name: &str, input: &Value) -> Line {
         Line::calls_all(&[("call-1", name, input.clone())])
     }
 
-    /// An answer that asks for tools, by id, name and input.
+    /// A reply that calls tools: id, name and input of each.
     pub fn calls_all(calls: &[(&str, &str, Value)]) -> Line {
         let fragments =
             calls.iter().enumerate().map(|(index, (id, name, input))| Delta::ToolCall {
@@ -50,13 +50,13 @@ impl Line {
         Line::Sends(fragments.chain([Delta::Finish(Finish::ToolCalls)]).collect())
     }
 
-    /// No answer at all, but an error.
+    /// An error instead of a reply.
     pub fn fails(kind: ErrorKind) -> Line {
         Line::Breaks(Vec::new(), kind)
     }
 }
 
-/// Words as a model streams them.
+/// A text as the deltas of a stream.
 pub fn words(text: &str) -> Vec<Delta> {
     text.split_inclusive(' ').map(|word| Delta::Text(word.to_owned())).collect()
 }
@@ -68,7 +68,7 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// A model that answers with these lines, one a request.
+    /// A model that answers with these lines, one per request.
     pub fn new(lines: impl IntoIterator<Item = Line>) -> Rc<ScriptedModel> {
         Rc::new(ScriptedModel {
             lines: RefCell::new(lines.into_iter().collect()),
@@ -76,7 +76,7 @@ impl ScriptedModel {
         })
     }
 
-    /// Adds to the end of the script.
+    /// Appends to the script.
     pub fn add(&self, lines: impl IntoIterator<Item = Line>) {
         self.lines.borrow_mut().extend(lines);
     }
@@ -86,7 +86,7 @@ impl ScriptedModel {
         self.requests.borrow().clone()
     }
 
-    /// How many lines nobody has asked for.
+    /// Number of lines that were not used.
     pub fn n_left(&self) -> usize {
         self.lines.borrow().len()
     }
@@ -100,7 +100,7 @@ impl Model for ScriptedModel {
     fn ask<'a>(&'a self, request: Request<'a>) -> Local<'a, Result<Box<dyn Deltas + 'a>>> {
         self.requests.borrow_mut().push(request.messages.to_vec());
         let line = self.lines.borrow_mut().pop_front();
-        let answer = line.map(|line| Box::new(Reading(line)) as Box<dyn Deltas>);
+        let answer = line.map(|line| Box::new(ScriptedDeltas(line)) as Box<dyn Deltas>);
         Box::pin(ready(
             answer
                 .ok_or_else(|| Error::new(ErrorKind::ModelFailed, "the script has no more lines")),
@@ -108,9 +108,9 @@ impl Model for ScriptedModel {
     }
 }
 
-struct Reading(Line);
+struct ScriptedDeltas(Line);
 
-impl Deltas for Reading {
+impl Deltas for ScriptedDeltas {
     fn next(&mut self) -> Local<'_, Result<Vec<Delta>>> {
         let (Line::Sends(deltas) | Line::Breaks(deltas, _) | Line::Hangs(deltas)) = &mut self.0;
         if !deltas.is_empty() {

@@ -1,6 +1,6 @@
-//! How many tokens the known models take, by the beginning of their names. What is not here stays unknown.
+//! Context windows of known models, by the beginning of their names. Other models have an unknown window.
 
-/// The longest beginning that fits wins.
+/// The longest matching beginning is used.
 const WINDOWS: &[(&str, u64)] = &[
     ("claude", 200_000),
     ("codestral", 256_000),
@@ -53,7 +53,7 @@ const WINDOWS: &[(&str, u64)] = &[
     ("qwen3-max", 262_144),
 ];
 
-/// The window of a model, if it is known. A gateway's prefix, as in `vendor/model`, does not count.
+/// The context window of a model, if it is known. The prefix of a gateway, as in `vendor/model`, is ignored.
 pub fn window_of(model: &str) -> Option<u64> {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let fitting = WINDOWS.iter().filter(|(start, _)| name.starts_with(start));

@@ -1,76 +1,76 @@
-//! What the dialects share when they write a request.
+//! Functions with which all dialects write requests.
 
 use serde_json::Value;
 
 use crate::json::Object;
 use crate::message::{Block, MediaKind, ResultState, Source, ToolResult};
 
-/// A value on its way into an object. Making it is cheap where it is written down, since it is written down so often:
-/// the work is all in [`object`] and [`put`].
-pub(super) enum Part<'a> {
+/// A value for a member of an object. It is created in many places, so creating it must take little code: the work is
+/// done in [`object`] and [`put`].
+pub(super) enum JsonPart<'a> {
     Text(&'a str),
     Value(Value),
 }
 
-impl<'a> From<&'a str> for Part<'a> {
+impl<'a> From<&'a str> for JsonPart<'a> {
     fn from(text: &'a str) -> Self {
-        Part::Text(text)
+        JsonPart::Text(text)
     }
 }
 
-impl From<String> for Part<'_> {
+impl From<String> for JsonPart<'_> {
     fn from(text: String) -> Self {
-        Part::Value(Value::String(text))
+        JsonPart::Value(Value::String(text))
     }
 }
 
-impl From<Value> for Part<'_> {
+impl From<Value> for JsonPart<'_> {
     fn from(value: Value) -> Self {
-        Part::Value(value)
+        JsonPart::Value(value)
     }
 }
 
-impl From<Vec<Value>> for Part<'_> {
+impl From<Vec<Value>> for JsonPart<'_> {
     fn from(list: Vec<Value>) -> Self {
-        Part::Value(Value::Array(list))
+        JsonPart::Value(Value::Array(list))
     }
 }
 
-impl From<bool> for Part<'_> {
+impl From<bool> for JsonPart<'_> {
     fn from(flag: bool) -> Self {
-        Part::Value(Value::Bool(flag))
+        JsonPart::Value(Value::Bool(flag))
     }
 }
 
-impl From<u64> for Part<'_> {
+impl From<u64> for JsonPart<'_> {
     fn from(number: u64) -> Self {
-        Part::Value(Value::Number(number.into()))
+        JsonPart::Value(Value::Number(number.into()))
     }
 }
 
-/// An object of these members.
+/// An object with these members.
 #[inline(never)]
-pub(super) fn object(members: &mut [(&str, Part<'_>)]) -> Value {
+pub(super) fn object(members: &mut [(&str, JsonPart<'_>)]) -> Value {
     let mut object = Object::new();
     for (name, part) in members {
-        put(&mut object, name, std::mem::replace(part, Part::Text("")));
+        put(&mut object, name, std::mem::replace(part, JsonPart::Text("")));
     }
     Value::Object(object)
 }
 
-/// Puts a member in its place.
+/// Puts a member into an object.
 #[inline(never)]
-pub(super) fn put(object: &mut Object, name: &str, part: Part<'_>) {
+pub(super) fn put(object: &mut Object, name: &str, part: JsonPart<'_>) {
     let value = match part {
-        Part::Text(text) => Value::String(text.to_owned()),
-        Part::Value(value) => value,
+        JsonPart::Text(text) => Value::String(text.to_owned()),
+        JsonPart::Value(value) => value,
     };
     object.insert(name.to_owned(), value);
 }
 
-/// Puts a member into an object among values.
+/// Puts a member into a value that is an object.
 #[inline(never)]
-pub(super) fn set(object: &mut Value, name: &str, part: Part<'_>) {
+pub(super) fn set(object: &mut Value, name: &str, part: JsonPart<'_>) {
     if let Some(members) = object.as_object_mut() {
         put(members, name, part);
     }
@@ -81,7 +81,7 @@ pub(super) fn text_part(text: &str) -> Value {
     object(&mut [("type", "text".into()), ("text", text.into())])
 }
 
-/// A tool's name as every provider takes it: letters, digits, `_` and `-`, at most 64, a letter first.
+/// The name of a tool as every provider accepts it: letters, digits, `_` and `-`, at most 64, not beginning with a digit.
 pub fn tool_name(name: &str) -> String {
     let fits = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
     let mut wire = String::new();
@@ -93,7 +93,7 @@ pub fn tool_name(name: &str) -> String {
     wire
 }
 
-/// The words of a tool's result; one that failed without words still says so.
+/// The text of a tool result. An empty result gets a text that says so.
 pub(super) fn result_text(result: &ToolResult) -> String {
     let mut text = Block::text_of(&result.output);
     if text.trim().is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn result_text(result: &ToolResult) -> String {
     text
 }
 
-/// The address of a file, also of one that is at hand.
+/// The URL of a file, or its data as a data URL.
 pub(super) fn data_url(source: &Source) -> String {
     match source {
         Source::Url { url, .. } => url.clone(),
@@ -114,7 +114,7 @@ pub(super) fn data_url(source: &Source) -> String {
     }
 }
 
-/// What stands in place of a file that a model cannot take.
+/// The text that replaces a file that the model does not accept.
 pub(super) fn omitted(kind: MediaKind, name: Option<&str>) -> String {
     let what = match kind {
         MediaKind::Image => "image",
@@ -125,12 +125,12 @@ pub(super) fn omitted(kind: MediaKind, name: Option<&str>) -> String {
     ["[", what, " ", name.unwrap_or_default(), " left out: this model does not take it]"].concat()
 }
 
-/// A number among the options of a request.
+/// An option of a request, if it is set.
 pub(super) fn option(generate: &Value, name: &str) -> Option<Value> {
     generate.get(name).filter(|value| !value.is_null()).cloned()
 }
 
-/// Puts options in their place, those that are given.
+/// Copies the options that are set, under other names.
 pub(super) fn copy_options(generate: &Value, names: &[(&str, &str)], into: &mut Object) {
     for (ours, theirs) in names {
         if let Some(value) = option(generate, ours) {
@@ -139,29 +139,29 @@ pub(super) fn copy_options(generate: &Value, names: &[(&str, &str)], into: &mut 
     }
 }
 
-/// Which tools the model may, must or must not use.
+/// The option `toolChoice`: which tools the model may, must or must not use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice<'a> {
+pub(super) enum ToolChoice<'a> {
     Auto,
     None,
     Required,
     Named(&'a str),
 }
 
-impl<'a> Choice<'a> {
-    /// What the options say.
-    pub(super) fn of(generate: &'a Value) -> Option<Choice<'a>> {
+impl<'a> ToolChoice<'a> {
+    /// Reads the option.
+    pub(super) fn of(generate: &'a Value) -> Option<ToolChoice<'a>> {
         let choice = generate.get("toolChoice")?;
         match choice.as_str() {
-            Some("auto") => Some(Choice::Auto),
-            Some("none") => Some(Choice::None),
-            Some("required") => Some(Choice::Required),
-            _ => choice.get("name").and_then(Value::as_str).map(Choice::Named),
+            Some("auto") => Some(ToolChoice::Auto),
+            Some("none") => Some(ToolChoice::None),
+            Some("required") => Some(ToolChoice::Required),
+            _ => choice.get("name").and_then(Value::as_str).map(ToolChoice::Named),
         }
     }
 }
 
-/// Members that a user adds to the body, over ours; but the conversation is ours.
+/// Adds the members of the option `extra` to the body. They replace ours, except the conversation and `stream`.
 pub(super) fn add_extra(generate: &Value, body: &mut Object) {
     let Some(extra) = generate.get("extra").and_then(Value::as_object) else { return };
     for (name, value) in extra {

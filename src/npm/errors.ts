@@ -1,8 +1,8 @@
-// The one error class, and the table of its codes.
+// The error class of the package, and the table of error codes.
 
 import type { ErrorCode, Msg, SerializedError, Slot } from "./types.js";
 
-/** HTTP status of each code, and whether the same call may succeed later. Rust has the same table; a test compares. */
+/** The HTTP status of each code, and whether the same call may succeed later. Rust has the same table; a test compares both. */
 export const CODES = {
   OPTIONS: { status: 400, retryable: false },
   ID_INVALID: { status: 400, retryable: false },
@@ -43,32 +43,43 @@ export const CODES = {
   INTERNAL: { status: 500, retryable: false },
 } as const satisfies Readonly<Record<ErrorCode, { readonly status: number; readonly retryable: boolean }>>;
 
-/** Two copies of this package in one realm still know each other's errors by it. */
+/** Marks our errors. The symbol is global, so two copies of the package in one realm recognise each other's errors. */
 const MARK = Symbol.for("lockgate.error");
 
-/** What an error knows besides its code and its sentence. */
+/** The optional members of an error. */
 export interface Details {
+  /** What to do next. */
   readonly hint?: string | undefined;
+  /** The session. */
   readonly slot?: Slot | undefined;
+  /** The call. */
   readonly callId?: string | undefined;
+  /** The part of the answer that came before the error. */
   readonly partial?: Msg | undefined;
+  /** The error or value that caused it. */
   readonly cause?: unknown;
 }
 
-/** Branch on `code`, show `message` and `hint`. ABORTED has the name "AbortError" and `cause` is the signal's reason. */
+/** Branch on `code`; show `message` and `hint`. ABORTED has the name "AbortError", and its `cause` is the signal's reason. */
 export class LockgateError extends Error {
+  /** Whether a value is an error of this package, also of another copy of it. */
   static isInstance(value: unknown): value is LockgateError {
     return typeof value === "object" && value !== null && MARK in value;
   }
 
+  /** The kind of error: branch on it. */
   readonly code: ErrorCode;
-  /** HTTP. */
+  /** The HTTP status. */
   readonly status: number;
+  /** Whether the same call may succeed later without a change. */
   readonly retryable: boolean;
+  /** What to do next. Absent if there is no hint. */
   readonly hint?: string;
+  /** The session. Absent if the error is not about one. */
   readonly slot?: Slot;
+  /** The id of the call. Absent if the error is not about one. */
   readonly callId?: string;
-  /** What was answered before it failed, if anything was; it is in the session's log too. */
+  /** The part of the answer that came before the error. It is in the log too, unless the save failed. */
   readonly partial?: Msg;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
@@ -85,16 +96,17 @@ export class LockgateError extends Error {
   }
 }
 
-/** What Rust throws: a plain object, never an `Error`. */
+/** An error as Rust throws it: a plain object, never an `Error`. */
 export interface CoreError extends SerializedError {
   readonly cause?: unknown;
 }
 
+/** Whether a value is an error of Rust. */
 export function isCoreError(value: unknown): value is CoreError {
   return typeof value === "object" && value !== null && !(value instanceof Error) && "code" in value && "message" in value;
 }
 
-/** An error of Rust's as users see it. */
+/** Makes a LockgateError from an error of Rust. */
 export function fromCore(error: CoreError, details: Details = {}): LockgateError {
   const cause = isCoreError(error.cause) ? fromCore(error.cause) : error.cause;
   return new LockgateError(error.code, error.message, {

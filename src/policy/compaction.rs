@@ -1,43 +1,43 @@
-//! When a conversation is made shorter, and where it may be cut.
+//! When a conversation is compacted, and where it is cut.
 
 use std::rc::Rc;
 
 use crate::message::{Edit, Message, Role};
-use crate::mutants;
+use crate::seams;
 
-/// How a conversation is kept within a model's window.
+/// The options of compaction, which keeps a conversation within the model's window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compaction {
-    /// When it is made shorter.
+    /// When compaction happens.
     pub when: When,
-    /// From so many messages on; 0 is never by their number.
+    /// The number of messages that triggers compaction; 0 turns this trigger off.
     pub trigger_messages: usize,
-    /// From so many tokens on; 0 is never by tokens, and none is by the model's window.
+    /// The number of tokens that triggers compaction; 0 turns this trigger off, `None` uses the model's window.
     pub trigger_tokens: Option<u64>,
-    /// What is left of the window for the answer, where the trigger is by the window.
+    /// The tokens of the window that are kept free for the reply, if the trigger is the window.
     pub reserve: u64,
-    /// How many messages stay as they are.
+    /// How many messages are kept unchanged.
     pub keep_messages: usize,
-    /// How many tokens of messages stay as they are, in place of a number of messages; 0 is by messages.
+    /// How many tokens of messages are kept unchanged; 0 uses the number of messages instead.
     pub keep_tokens: u64,
-    /// What the summary is asked for with, in place of ours; it holds `{messages}`.
+    /// The prompt for the summary in place of the default one. It contains `{messages}`.
     pub prompt: Option<String>,
-    /// Whether long arguments of old tool calls are cut.
+    /// How long arguments of old tool calls are cut; `None`: they are not cut.
     pub truncation: Option<Truncation>,
-    /// Whether facts go into the memory before a summary replaces what they were said in.
+    /// Whether facts are saved to the memory before a summary replaces the messages with these facts.
     pub flush: bool,
-    /// Whether a summary tells how to get at what it stands for. (The log keeps that in any case.)
+    /// Whether a summary tells the model how to read the replaced messages. (The log keeps them in any case.)
     pub offload: bool,
 }
 
-/// When a conversation is made shorter.
+/// When a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Never.
     Never,
     /// When a model refuses a request as too large.
     OnOverflow,
-    /// Then, and before that by trigger.
+    /// When a trigger is reached, or a model refuses a request as too large.
     ByTrigger,
 }
 
@@ -46,7 +46,7 @@ pub enum When {
 pub struct Truncation {
     /// The longest argument that is shown whole, in characters.
     pub max: usize,
-    /// What stands where a longer one was cut, if not the usual.
+    /// The text in place of what was cut; `None` for the default text.
     pub text: Option<String>,
 }
 
@@ -73,43 +73,43 @@ impl Default for Compaction {
     }
 }
 
-/// The trigger where nobody knows the model's window.
+/// The trigger in tokens if the model's window is unknown.
 const UNKNOWN_WINDOW: u64 = 80_000;
 
-/// What is left of a conversation.
+/// How much of a conversation is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// So many messages, if they fit.
+    /// The number of messages, if they fit into `tokens`.
     pub messages: usize,
-    /// The most tokens that they may have.
+    /// The most tokens of these messages.
     pub tokens: u64,
 }
 
 impl Keep {
-    /// As little as may be.
+    /// Keeps as little as possible.
     pub const LEAST: Keep = Keep { messages: 0, tokens: u64::MAX };
 }
 
 impl Compaction {
-    /// From how many tokens on, for a model of this window; none is never.
+    /// The number of tokens that triggers compaction, for a model with this window; `None` means never.
     pub fn limit(&self, window: Option<u64>) -> Option<u64> {
         match (self.trigger_tokens, window) {
             (Some(0), _) => None,
             (Some(tokens), _) => Some(tokens),
             (None, None) => Some(UNKNOWN_WINDOW),
-            (None, Some(window)) if window > self.reserve => Some(window - self.reserve),
-            (None, Some(window)) => Some((window / 2).max(1)),
+            // In a small window, at most half of it is kept free.
+            (None, Some(window)) => Some((window - self.reserve.min(window / 2)).max(1)),
         }
     }
 
-    /// Whether a request is to be made shorter before it is sent.
+    /// Whether a request must be compacted before it is sent.
     pub fn is_due(&self, n_messages: usize, tokens: u64, window: Option<u64>) -> bool {
         let by_messages = self.trigger_messages > 0 && n_messages >= self.trigger_messages;
         by_messages || self.limit(window).is_some_and(|limit| tokens >= limit)
     }
 
-    /// What is left of a conversation. Of one that is too large by tokens, half of what triggers it at most: or the
-    /// next message would trigger it again.
+    /// How much of a conversation is kept. At most half of the token trigger, because otherwise the next message would
+    /// trigger compaction again.
     pub fn keep(&self, window: Option<u64>) -> Keep {
         if self.keep_tokens > 0 {
             return Keep { messages: usize::MAX, tokens: self.keep_tokens };
@@ -120,18 +120,18 @@ impl Compaction {
 }
 
 impl Truncation {
-    /// How a message is to be shown, if arguments in it are too long.
+    /// The edit that shortens the arguments in a message, if they are too long.
     pub fn edit(&self, message: &Message) -> Option<Edit> {
         let edit = Edit::Truncated { max: self.max, text: self.text.clone() };
         let is_long = message.tool_uses().any(|call| call.input.to_string().len() > self.max);
-        // Several short arguments may be long together.
+        // The input can be too long although each of its arguments is short.
         (is_long && edit.apply(message) != *message).then_some(edit)
     }
 }
 
-/// Where the conversation is cut: what stands before it can be replaced, what stands behind it is kept. Calls stay with
-/// their results. Never cut is what stands from `open` on, nor from the last question on. `None` if there is nothing
-/// to replace but the `n_fixed` first messages, which are a summary already.
+/// The index at which the conversation is cut: messages before it are replaced, messages from it on are kept. Tool
+/// calls stay with their results. Messages from `open` on and messages from the last question on are always kept.
+/// `None` if there is nothing to replace except the first `n_fixed` messages, which are a summary already.
 pub fn cut(
     messages: &[Rc<Message>],
     n_fixed: usize,
@@ -154,11 +154,40 @@ pub fn cut(
     (at > n_fixed).then_some(at)
 }
 
-/// Where the last question begins, which may be several messages of the user; without one, the last message.
+/// The index from which whole turns are kept: the newest turn, and before it as many turns as have at most `tokens` tokens.
+/// Messages from `open` on and messages from the last question on are the newest turn.
+pub fn cut_turns(
+    messages: &[Rc<Message>],
+    n_fixed: usize,
+    open: usize,
+    tokens: u64,
+    size: impl Fn(&Message) -> u64,
+) -> usize {
+    let is_safe = safe_places(messages);
+    let safe = |at: &usize| is_safe.get(*at).copied().unwrap_or(false);
+    let limit = open.min(last_question(messages, n_fixed));
+    let mut at = (0..=limit).rev().find(safe).unwrap_or(0);
+    let mut kept = 0;
+    for index in (n_fixed..at).rev() {
+        kept += messages.get(index).map_or(0, |message| size(message));
+        if kept > tokens {
+            break;
+        }
+        let is_question = |index: usize| messages.get(index).is_some_and(asks);
+        let begins = index == n_fixed || (is_question(index) && !is_question(index - 1));
+        if begins && safe(&index) {
+            at = index;
+        }
+    }
+    at
+}
+
+fn asks(message: &Rc<Message>) -> bool {
+    message.is_question()
+}
+
+/// The index of the last question, which can be several messages of the user; without a question, of the last message.
 fn last_question(messages: &[Rc<Message>], n_fixed: usize) -> usize {
-    let asks = |message: &Rc<Message>| {
-        message.role == Role::User && message.name.as_deref() != Some("system")
-    };
     let said = messages.get(n_fixed..).unwrap_or_default();
     let last = said.iter().rposition(asks);
     let before = last.and_then(|last| said.get(..last)).unwrap_or_default();
@@ -166,20 +195,16 @@ fn last_question(messages: &[Rc<Message>], n_fixed: usize) -> usize {
     n_fixed + last.map_or(said.len().saturating_sub(1), |_| begins)
 }
 
-/// Before which messages a cut parts no call from its result.
+/// For each index, whether a cut before this message keeps every tool call with its result.
 fn safe_places(messages: &[Rc<Message>]) -> Vec<bool> {
     let mut is_safe: Vec<bool> = messages.iter().map(|it| it.role != Role::Tool).collect();
-    if mutants::is("split-pair") {
-        is_safe.fill(true);
-    }
     for (index, message) in messages.iter().enumerate() {
         for result in message.tool_results() {
             let before = messages.get(..index).unwrap_or_default();
             let asks = |it: &Rc<Message>| it.tool_uses().any(|call| call.id == result.id);
-            let asked = before.iter().rposition(asks).filter(|_| !mutants::is("split-pair"));
-            let Some(asked) = asked else { continue };
+            let Some(asked) = before.iter().rposition(asks) else { continue };
             is_safe.iter_mut().take(index + 1).skip(asked + 1).for_each(|safe| *safe = false);
         }
     }
-    is_safe
+    seams::safe_cuts(is_safe)
 }

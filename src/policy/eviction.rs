@@ -1,8 +1,8 @@
 //! Which tool results are too large to be shown whole, and how they are shown.
 
-use crate::message::{Block, Edit, Message, ResultState, Role, ToolResult};
+use crate::message::{Block, EVICTED, Edit, Message, ResultState, Role, ToolResult};
 
-/// Results of these are never evicted: they are how evicted ones are read.
+/// Results of these tools are never evicted. Most of them read evicted results; the others give short results.
 const EXCLUDED: &[&str] = &[
     "read_file",
     "write_file",
@@ -16,64 +16,69 @@ const EXCLUDED: &[&str] = &[
     "session_history",
 ];
 
-/// The folder of the workspace in which evicted results are found.
-pub const FOLDER: &str = "tool-results/";
-
-/// When a result leaves the context, and what of it stays.
+/// When a tool result is evicted from the context, and how much of it is still shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eviction {
     /// The most characters that are shown whole.
     pub max_chars: usize,
-    /// How many characters are shown of each end.
+    /// How many characters are shown of the beginning, and of the end.
     pub preview_chars: usize,
-    /// Tools whose results stay whatever their size; the built-in readers if none is named.
+    /// Tools whose results are never evicted; `None` for the built-in tools that read files.
     pub exclude: Option<Vec<String>>,
-    /// The tool that finds the rest by its words, "" if there is none; none where `read_file` reads it.
+    /// The tool that searches the rest by words, "" if there is none; `None` if `read_file` can read it.
     pub by: Option<String>,
+    /// The folder of evicted results, which ends with `/`; `None` if no file can have them.
+    pub folder: Option<String>,
 }
 
 impl Default for Eviction {
     fn default() -> Eviction {
-        Eviction { max_chars: 80_000, preview_chars: 2_000, exclude: None, by: None }
+        Eviction { max_chars: 80_000, preview_chars: 2_000, exclude: None, by: None, folder: None }
     }
 }
 
 impl Eviction {
-    /// The same for a model of this window: a result takes at most a quarter of it. (Three characters to a token.)
+    /// The same for a model with this window: a result takes at most a quarter of it. (Three characters per token.)
     pub fn within(&self, window: Option<u64>) -> Eviction {
         let quarter = window.map_or(usize::MAX, |window| window as usize / 4 * 3);
         self.at_most(quarter)
     }
 
-    /// The same for a model that has these tools: what it is not shown it must get at with one of them.
-    pub fn read_with<'a>(&self, tools: impl Iterator<Item = &'a str>) -> Eviction {
+    /// The same for a model with these tools: it must be able to read the rest with one of them. Without a folder, no file
+    /// has the rest.
+    pub fn read_with<'a>(
+        &self,
+        tools: impl Iterator<Item = &'a str>,
+        folder: Option<String>,
+    ) -> Eviction {
         let mut by = Some(String::new());
         for tool in tools {
             match tool {
-                "read_file" => by = None,
+                "read_file" if folder.is_some() => by = None,
                 "session_search" if by.is_some() => by = Some(tool.to_owned()),
                 _ => {}
             }
         }
-        Eviction { by, ..self.clone() }
+        Eviction { by, folder, ..self.clone() }
     }
 
     /// The same with a lower limit.
     pub fn at_most(&self, chars: usize) -> Eviction {
         let max_chars = self.max_chars.min(chars);
-        // What is left must be much smaller than what it stands for, or nothing is won.
+        // The preview must be much smaller than the result, or eviction saves nothing.
         let preview_chars = self.preview_chars.min(max_chars / 4);
         Eviction { max_chars, preview_chars, ..self.clone() }
     }
 
-    /// How a message is to be shown, if it is a result that is too large; and its size.
+    /// The edit for a message that is a too large result, and the size of the result.
     pub fn edit(&self, message: &Message) -> Option<(Edit, usize)> {
         let result = message.tool_results().next().filter(|_| message.role == Role::Tool)?;
         if self.spares(result) {
             return None;
         }
         let n = Block::text_of(&result.output).chars().count();
-        let path = path_of(&message.id);
+        let path = self.folder.as_ref().map(|folder| path_of(folder, &message.id));
+        let path = path.unwrap_or_default();
         let (head, tail) = (self.preview_chars, self.preview_chars);
         let by = self.by.clone();
         (n > self.max_chars).then_some((Edit::Evicted { path, head, tail, by }, n))
@@ -88,12 +93,14 @@ impl Eviction {
     }
 }
 
-/// Where the whole result of a message can be read.
-pub fn path_of(message_id: &str) -> String {
-    format!("{FOLDER}{message_id}.txt")
+/// The path where the whole result of a message can be read.
+pub fn path_of(folder: &str, message_id: &str) -> String {
+    format!("{folder}{message_id}.txt")
 }
 
-/// The message whose result is read there, if it is such a path.
+/// The id of the message whose result has this path. The folder may be that of another session, from which this session was
+/// forked.
 pub fn message_at(path: &str) -> Option<&str> {
-    path.trim_start_matches("./").trim_start_matches('/').strip_prefix(FOLDER)?.strip_suffix(".txt")
+    let name = path.trim_start_matches("./").strip_prefix(EVICTED)?.strip_prefix('/')?;
+    name.rsplit('/').next()?.strip_suffix(".txt")
 }

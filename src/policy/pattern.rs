@@ -1,11 +1,11 @@
-//! Patterns that tables of words are written in: `#` is a number, `*` is a gap of up to 120 bytes.
+//! The patterns in tables of words: `#` is a number (with or without commas between thousands), `*` is a gap of up to 120 bytes.
 //!
-//! An expression engine would know more, and cost more bytes than all the tables together.
+//! A library for regular expressions would be larger than all the tables together.
 
 /// The longest gap.
 const GAP: usize = 120;
 
-/// The numbers of the first place where the pattern fits, if there is one. The text is in lower case.
+/// The numbers at the first match of the pattern; `None` if it does not match. The text is in lower case.
 pub fn find(pattern: &str, text: &str) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
     let bytes = text.as_bytes();
@@ -16,13 +16,13 @@ pub fn find(pattern: &str, text: &str) -> Option<Vec<u64>> {
     })
 }
 
-/// What stands behind the first place where these words are; of patterns they have nothing.
+/// The text after the first occurrence of `words`, which is plain text and not a pattern.
 pub fn behind<'a>(words: &str, text: &'a str) -> Option<&'a str> {
     let place = text.as_bytes().windows(words.len()).position(|it| it == words.as_bytes())?;
     text.get(place + words.len()..)
 }
 
-/// Whether one of the patterns fits somewhere.
+/// Whether one of the patterns matches.
 pub fn any(patterns: &[&str], text: &str) -> bool {
     patterns.iter().any(|pattern| find(pattern, text).is_some())
 }
@@ -39,10 +39,7 @@ fn fits(pattern: &[u8], text: &[u8], numbers: &mut Vec<u64>) -> bool {
                 });
             }
             b'#' => {
-                let n = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let (digits, behind) = text.split_at(n);
-                let number = std::str::from_utf8(digits).ok().and_then(|it| it.parse().ok());
-                let Some(number) = number else { return false };
+                let Some((number, behind)) = number(text) else { return false };
                 numbers.push(number);
                 text = behind;
             }
@@ -52,4 +49,24 @@ fn fits(pattern: &[u8], text: &[u8], numbers: &mut Vec<u64>) -> bool {
         pattern = rest;
     }
     true
+}
+
+/// The number at the beginning of the text, and the text after it. `128k` is none.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let is_group = |text: &[u8]| {
+        let n_digits = text.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+        text.first() == Some(&b',') && n_digits == 3
+    };
+    let (mut number, mut rest) = (None::<u64>, text);
+    while let Some((byte, behind)) = rest.split_first() {
+        if byte.is_ascii_digit() {
+            let digit = u64::from(byte - b'0');
+            number = Some(number.unwrap_or(0).checked_mul(10)?.checked_add(digit)?);
+        } else if number.is_none() || !is_group(rest) {
+            break;
+        }
+        rest = behind;
+    }
+    let is_whole = !rest.first().is_some_and(u8::is_ascii_alphabetic);
+    Some((number.filter(|_| is_whole)?, rest))
 }

@@ -1,13 +1,12 @@
 //! Permission: whether a tool call runs, is asked about, or is refused.
 //!
-//! The order is: what bars it, rules that deny, rules that ask, what the tool says itself, rules that allow, the mode.
-//! Rules of the host that deny or ask count in every session, whatever is stored there; what is stored can allow only
-//! what they leave open.
+//! The order is: a bar on the call, deny rules, ask rules, the tool's own opinion, allow rules, the mode. Deny and ask
+//! rules of the host apply in every session. Rules stored in a session cannot allow what the host denies or asks about.
 
-use crate::spec::{Effect, Opinion, Own};
+use crate::spec::{Effect, Opinion, OwnDecision};
 use crate::state::{Behavior, PermissionContext, PermissionMode, Rule};
 
-/// What becomes of a tool call.
+/// The decision about a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ruling {
     /// It runs.
@@ -16,8 +15,8 @@ pub enum Ruling {
     Ask {
         /// Why.
         why: String,
-        /// Whether a rule that allows it would have settled it.
-        settles: bool,
+        /// Whether an allow rule would prevent this question.
+        rule_would_allow: bool,
     },
     /// It does not run.
     Deny(String),
@@ -30,12 +29,12 @@ pub struct Policy<'a> {
     ask: Vec<&'a Rule>,
     allow: Vec<&'a Rule>,
     mode: PermissionMode,
-    /// Whether anybody has said anything about permissions: where nobody has, only tools themselves ask.
+    /// Whether the host or the session has set permissions. If not, only the tools themselves ask.
     is_set: bool,
 }
 
 impl<'a> Policy<'a> {
-    /// What the host says, over what the session has stored.
+    /// Combines the rules of the host with the rules stored in the session.
     pub fn of(
         tool: &'a str,
         host: Option<&'a PermissionContext>,
@@ -55,13 +54,13 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// What the tool is to compare the input with: the contents of its rules, in the order that its opinion answers in.
+    /// The contents of the rules about the tool. The tool compares them with its input, in this order.
     pub fn contents(&self) -> Vec<&'a str> {
         let rules = self.deny.iter().chain(&self.ask).chain(&self.allow);
         rules.filter_map(|rule| content(rule)).collect()
     }
 
-    /// What becomes of a call of the tool. `barred`: why no such call may run now, whatever the rules say.
+    /// Decides about a call of the tool. `barred` is the reason why no call may run at the moment, regardless of the rules.
     pub fn rule(&self, effect: Effect, opinion: &Opinion, barred: Option<&str>) -> Ruling {
         if let Some(why) = barred {
             return Ruling::Deny(why.to_owned());
@@ -71,13 +70,15 @@ impl<'a> Policy<'a> {
             return Ruling::Deny("its rules could not be compared with what it was given".into());
         }
         let (n_deny, n_ask) = (n_with_content(&self.deny), n_with_content(&self.ask));
-        if let Some(rule) = hit(&self.deny, opinion, 0, true) {
+        if let Some(rule) = first_match(&self.deny, opinion, 0, true) {
             return Ruling::Deny(self.says("forbids", rule));
         }
-        let ruling = match hit(&self.ask, opinion, n_deny, true) {
-            Some(rule) => Ruling::Ask { why: self.says("asks about", rule), settles: false },
+        let ruling = match first_match(&self.ask, opinion, n_deny, true) {
+            Some(rule) => {
+                Ruling::Ask { why: self.says("asks about", rule), rule_would_allow: false }
+            }
             None => {
-                let is_allowed = hit(&self.allow, opinion, n_deny + n_ask, false).is_some();
+                let is_allowed = first_match(&self.allow, opinion, n_deny + n_ask, false).is_some();
                 self.without_rules(effect, opinion, is_allowed)
             }
         };
@@ -89,21 +90,22 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// What the tool says, then rules that allow, then the mode.
+    /// Decides without deny and ask rules: by the tool's own opinion, then by allow rules, then by the mode.
     fn without_rules(&self, effect: Effect, opinion: &Opinion, is_allowed: bool) -> Ruling {
         let is_read_only = effect.is_read_only();
-        let ask = |why: &str, settles| Ruling::Ask { why: why.to_owned(), settles };
+        let ask =
+            |why: &str, rule_would_allow| Ruling::Ask { why: why.to_owned(), rule_would_allow };
         let asks = match &opinion.own {
-            Own::Deny(why) => return Ruling::Deny(why.clone()),
+            OwnDecision::Deny(why) => return Ruling::Deny(why.clone()),
             _ if self.mode == PermissionMode::Explore && !is_read_only => {
                 return Ruling::Deny(
                     "this session only looks, and the tool may change things".into(),
                 );
             }
-            Own::Danger(why) => return ask(why, false),
-            Own::Allow => return Ruling::Allow,
-            Own::Ask(why) => Some(why),
-            Own::Pass => None,
+            OwnDecision::Danger(why) => return ask(why, false),
+            OwnDecision::Allow => return Ruling::Allow,
+            OwnDecision::Ask(why) => Some(why),
+            OwnDecision::Pass => None,
         };
         if is_allowed || self.mode == PermissionMode::Bypass {
             return Ruling::Allow;
@@ -131,14 +133,14 @@ impl<'a> Policy<'a> {
 }
 
 impl PermissionContext {
-    /// Whether nobody has said anything.
+    /// Whether there are no rules and the mode is the default.
     pub fn is_trivial(&self) -> bool {
         let no_rules =
             [&self.allow_rules, &self.ask_rules, &self.deny_rules].iter().all(|it| it.is_empty());
         no_rules && self.mode == PermissionMode::Default
     }
 
-    /// Adds a rule to those of its behaviour, once.
+    /// Adds a rule to the list of its behaviour, unless the list has it.
     pub fn remember(&mut self, rule: Rule) {
         let rules = match rule.behavior {
             Behavior::Allow => &mut self.allow_rules,
@@ -150,23 +152,36 @@ impl PermissionContext {
         }
     }
 
-    /// Makes this no wider than a parent: its rules that deny or ask hold here too, and nothing is allowed here that it
-    /// would be asked about.
-    pub fn narrow(&mut self, parent: &PermissionContext) {
-        for rule in parent.deny_rules.iter().chain(&parent.ask_rules) {
-            self.remember(rule.clone());
+    /// Makes these permissions of a subagent no wider than those of its parent.
+    pub fn limit(&mut self, parent: &PermissionContext) {
+        // Without rules everything is allowed, so such a parent sets no limits.
+        if parent.is_trivial() {
+            return;
         }
-        if !parent.is_trivial() && parent.mode != PermissionMode::Bypass {
-            self.allow_rules.retain(|rule| has(&parent.allow_rules, rule));
+        if !self.is_trivial() {
+            for rule in parent.deny_rules.iter().chain(&parent.ask_rules) {
+                self.remember(rule.clone());
+            }
+            self.allow_rules = parent.allow_rules.clone();
+            self.working_directories = parent.working_directories.clone();
+            self.mode = stricter(self.mode, parent.mode);
         }
-        let is_wide = |mode| matches!(mode, PermissionMode::AcceptEdits | PermissionMode::Bypass);
-        self.mode = match parent.mode {
-            PermissionMode::Bypass => self.mode,
-            PermissionMode::AcceptEdits if self.mode != PermissionMode::Bypass => self.mode,
-            PermissionMode::Default if parent.is_trivial() || !is_wide(self.mode) => self.mode,
-            stricter => stricter,
-        };
+        // A child that has no rules, or lost its last ones above, takes over those of its parent.
+        if self.is_trivial() {
+            *self = parent.clone();
+        }
     }
+}
+
+fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
+    let rank = |mode| match mode {
+        PermissionMode::Explore => 0,
+        PermissionMode::DontAsk => 1,
+        PermissionMode::Default => 2,
+        PermissionMode::AcceptEdits => 3,
+        PermissionMode::Bypass => 4,
+    };
+    if rank(other) < rank(one) { other } else { one }
 }
 
 fn has(rules: &[Rule], rule: &Rule) -> bool {
@@ -174,8 +189,14 @@ fn has(rules: &[Rule], rule: &Rule) -> bool {
     rules.iter().any(|it| about(it) == about(rule))
 }
 
-/// The first rule that fits. `narrows`: one that nobody can compare fits too, so that a doubt never lets anything run.
-fn hit<'a>(rules: &[&'a Rule], opinion: &Opinion, first: usize, narrows: bool) -> Option<&'a Rule> {
+/// The first rule that matches. With `narrows`, a rule that cannot be compared matches too, so that doubt never allows
+/// a call.
+fn first_match<'a>(
+    rules: &[&'a Rule],
+    opinion: &Opinion,
+    first: usize,
+    narrows: bool,
+) -> Option<&'a Rule> {
     let mut index = first;
     let fits = |rule: &&&'a Rule| {
         if content(rule).is_none() {
@@ -192,7 +213,7 @@ fn n_with_content(rules: &[&Rule]) -> usize {
     rules.iter().filter(|rule| content(rule).is_some()).count()
 }
 
-/// Which inputs a rule is about; none is all.
+/// The inputs that a rule applies to; `None` means all inputs.
 fn content(rule: &Rule) -> Option<&str> {
     rule.rule_content.as_deref().filter(|content| !content.is_empty())
 }
@@ -216,7 +237,7 @@ const FILES: &[&str] = &[
     "authorized_keys",
 ];
 
-/// Whether a path leads to what configures other programs or keeps secrets. It has no `.` or `..` in it.
+/// Whether the path is the configuration of other programs or contains secrets. The path has no `.` or `..` in it.
 pub fn is_dangerous(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     let mut names = path.split('/');

@@ -1,33 +1,30 @@
-//! Plan mode: which tools may run while the agent only plans, and what the model is told of it.
+//! Plan mode: which tools may run while the agent only plans, and what the instructions tell the model about it.
 
 use crate::spec::ToolSpec;
 use crate::state::PlanModeContext;
 
-/// Plan mode, where an agent has it.
+/// The options of plan mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanMode {
-    /// Where plans are written.
+    /// The file for plans.
     pub file: String,
-    /// Tools that may run besides those that only look.
+    /// Tools that may run in plan mode in addition to those that only read.
     pub extra_tools: Vec<String>,
 }
 
-/// Tools that work with children: a child of an agent that plans can only plan itself.
-const CHILDREN: &[&str] = &["agent_spawn", "agent_send", "agent_list", "task_output", "task_list"];
-
-/// What a child can do while its parent plans: it has no tools to plan with.
+/// The instruction for a subagent whose parent is in plan mode. A subagent has no plan tools.
 const OF_CHILD: &str = "look around with tools that only read, and say what you have found: \
                         the plan is made by whoever gave you the task";
 
-/// Why a tool may not run now, if it may not. What changes nothing, or only the agent's own notes, may.
+/// The reason why a tool may not run in this mode, if it may not. Tools may run that only read, or that only change what
+/// belongs to the session: tasks, notes, and subagents, which are in plan mode too.
 pub fn bars(
     plan: &PlanModeContext,
     tool: &ToolSpec,
     extra: &[String],
     is_child: bool,
 ) -> Option<String> {
-    let is_named = CHILDREN.contains(&tool.name.as_str()) || extra.contains(&tool.name);
-    let may = tool.effect.is_read_only() || is_named;
+    let may = tool.effect.is_read_only() || extra.contains(&tool.name);
     (plan.plan_active && !may).then(|| {
         let own = "look around with tools that only read, write the plan with plan_write, \
                    and call plan_exit to have it approved";
@@ -36,7 +33,7 @@ pub fn bars(
     })
 }
 
-/// What the instructions say of it.
+/// The text about plan mode in the instructions.
 pub fn banner(plan: &PlanModeContext, mode: &PlanMode, is_child: bool) -> String {
     if is_child && plan.plan_active {
         return ["Plan mode is on: ", OF_CHILD, "."].concat();

@@ -1,15 +1,15 @@
-//! Takes out of a text what looks like a key, and shortens it to what a person reads.
+//! Removes what looks like an API key from a text, and shortens the text.
 
-/// How keys of the known providers begin.
+/// The prefixes of the API keys of known providers.
 const PREFIXES: &[&str] =
     &["sk-", "sk_", "pk-", "rk-", "aiza", "gsk_", "xai-", "hf_", "ghp_", "nvapi-", "key-", "eyj"];
 
-/// The longest text of a provider that an error repeats.
+/// The longest provider text that an error repeats.
 const LONGEST: usize = 500;
 
-/// The text without what looks like a key, shortened.
+/// The text without what looks like an API key, shortened.
 pub fn redacted(text: &str) -> String {
-    // A key that stands across the end is still seen whole.
+    // Twice the length is searched, so that a key at the cut is still found whole.
     let start = text.char_indices().nth(2 * LONGEST).map_or(text.len(), |(end, _)| end);
     let mut out = without_keys(text.get(..start).unwrap_or_default());
     if start < text.len() || out.len() > LONGEST {
@@ -20,7 +20,7 @@ pub fn redacted(text: &str) -> String {
     out
 }
 
-/// The text without what looks like a key.
+/// The text without what looks like an API key.
 pub fn without_keys(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

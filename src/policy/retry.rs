@@ -1,9 +1,9 @@
-//! Which failures of a model deserve another try, and when.
+//! Which errors of a model are retried, and when.
 
 use crate::error::Error;
 use crate::error::ErrorKind;
 
-/// How often, and how long between.
+/// How often to retry, and how long to wait between attempts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Retries {
     /// Attempts in all, the first included.
@@ -20,11 +20,11 @@ impl Default for Retries {
     }
 }
 
-/// How long to wait before the next attempt, or `None` if there is to be none.
+/// The wait before the next attempt; `None` if there is none.
 ///
-/// `attempt` counts from 1; `chance` is a random number in 0..1 that spreads the waits over half of their length.
-/// What the provider asks for is honoured. The caller asks only while nothing of the answer has been seen: a replay
-/// after that would say things twice.
+/// `attempt` starts at 1. `chance` is a random number in 0..1 that spreads the waits over half of their length. A wait
+/// that the provider asks for is obeyed. The caller retries only if no delta of the reply was seen, because a later
+/// retry would repeat text.
 pub fn wait_ms(retries: Retries, attempt: u32, error: &Error, chance: f64) -> Option<u64> {
     let passing = matches!(
         error.kind(),
@@ -45,8 +45,8 @@ pub fn wait_ms(retries: Retries, attempt: u32, error: &Error, chance: f64) -> Op
     Some(longest / 2 + (longest as f64 / 2.0 * chance) as u64)
 }
 
-/// Whether another model may do better: not where the request is too large, or a filter has stopped the answer, or
-/// where the failure is not the model's.
+/// Whether another model may succeed. Not if the request is too large, if a filter stopped the reply, or if the model
+/// is not the reason for the error.
 pub fn falls_back(kind: ErrorKind) -> bool {
     matches!(
         kind,

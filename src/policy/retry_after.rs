@@ -1,38 +1,38 @@
-//! How long a provider asks to be left alone, in all the ways that providers say it.
+//! How long a provider asks us to wait before a retry, in every form that providers use.
 
 use serde_json::Value;
 
 use crate::policy::pattern;
 
-/// The longest wait that is honoured; who asks for more is asked again by our own rhythm.
+/// Longest `Retry-After` we obey. Above it we use our own backoff.
 const LONGEST_MS: f64 = 60_000.0;
 
-/// What a provider says of it.
+/// Where a provider may state the wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Said<'a> {
+pub struct RetryHints<'a> {
     /// The header `retry-after-ms`.
     pub header_ms: Option<&'a str>,
     /// The header `retry-after`: seconds, or a date.
     pub header: Option<&'a str>,
-    /// The error.
+    /// The body of the error.
     pub body: Option<&'a Value>,
-    /// The error's words in lower case.
+    /// The text of the error in lower case.
     pub words: &'a str,
     /// Milliseconds since 1970.
     pub at_ms: f64,
 }
 
-/// The wait that is asked for, if it is one to be honoured.
-pub fn wait_ms(said: Said<'_>) -> Option<u64> {
+/// The wait that the provider asks for, if we obey it.
+pub fn wait_ms(hints: RetryHints<'_>) -> Option<u64> {
     let by_header = |text: &str| {
         number(text.trim())
             .map(|it| it * 1_000.0)
-            .or_else(|| date_ms(text).map(|it| it - said.at_ms))
+            .or_else(|| date_ms(text).map(|it| it - hints.at_ms))
     };
-    let asked = said.header_ms.and_then(|text| number(text.trim()));
-    let asked = asked.or_else(|| said.header.and_then(by_header));
-    let asked = asked.or_else(|| said.body.and_then(retry_info));
-    let asked = asked.or_else(|| in_words(said.words))?;
+    let asked = hints.header_ms.and_then(|text| number(text.trim()));
+    let asked = asked.or_else(|| hints.header.and_then(by_header));
+    let asked = asked.or_else(|| hints.body.and_then(retry_info));
+    let asked = asked.or_else(|| in_words(hints.words))?;
     (0.0..=LONGEST_MS).contains(&asked).then_some(asked as u64)
 }
 
@@ -77,7 +77,7 @@ fn date_ms(text: &str) -> Option<f64> {
     let year: i64 = parts.next()?.parse().ok()?;
     let mut clock = parts.next()?.split(':').map(number);
     let seconds = clock.next()?? * 3_600.0 + clock.next()?? * 60.0 + clock.next()??;
-    // Years begin in March here, so that the day that some years have more is their last.
+    // Years start in March here, so that the leap day is the last day of a year.
     let year = if month <= 2 { year - 1 } else { year };
     let of_year = (153 * ((month as i64 + 9) % 12) + 2) / 5;
     let of_era = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
@@ -85,7 +85,7 @@ fn date_ms(text: &str) -> Option<f64> {
     Some((days * 86_400.0 + seconds) * 1_000.0)
 }
 
-/// A number with a point or without. The standard library reads any number, with tables of ten kilobytes.
+/// A number with or without a decimal point. The parser of the standard library would add large tables to the wasm.
 fn number(text: &str) -> Option<f64> {
     let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|it| it.is_ascii_digit()) && text.len() < 10;

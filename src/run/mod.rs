@@ -1,58 +1,59 @@
-//! The run: what a call does next. It decides and never waits.
+//! The run decides what a turn does next. It never waits.
 //!
-//! A call is a conversation between a model and its tools. The model answers; an answer that asks for tools gets
-//! their results, one for each call and in the order of the calls, and the model is asked again; an answer in words
-//! ends the call. The driver in `engine/` does what [`Run::next`] says and reports what came of it; the run appends
-//! the messages that follow from it and names the next step:
+//! A turn is a conversation between a model and its tools. If the reply of the model contains tool calls, the tools
+//! run and the model gets one result per tool call, in the order of the tool calls. A reply without tool calls ends
+//! the call. The driver in `engine/` does what [`Run::next`] returns and reports the outcome. The run then appends the
+//! messages that follow and decides the next step:
 //!
 //! ```text
-//! Run::new ──► CallModel ──replied──► words ───────────────► Done
-//!                 ▲                     └─ tools asked for ► CallTools ─┐
+//! Run::new ──► CallModel ──replied──► text only ───────────► Done
+//!                 ▲                     └─ tool calls ─────► CallTools ─┐
 //!                 └───────── every result is in (tool_returned) ◄───────┘
 //! ```
 //!
-//! A result may also be *suspended*: it comes later, from outside, or a person is *asked* first. Then the call ends here, with that tool call still
-//! open, and [`open`] says what a later input does to it. But for these, whatever happens, every tool call that the run has appended has exactly one result right after its answer: also
-//! when the call is stopped, fails or runs into its limit ([`Run::interrupted`], [`Run::failed`]).
-//! Ids and times are the driver's to give: messages leave the run as drafts.
+//! A tool call can also be *suspended* (its result comes later, from outside), or a person is *asked* first. Then the
+//! call ends with that tool call still open, and [`open`] decides what a later input does to it. Every other tool call
+//! that the run has appended has exactly one result right after its reply, also when the call is stopped, fails or
+//! reaches its limit ([`Run::interrupted`], [`Run::failed`]). Messages leave the run as drafts: the driver adds ids and
+//! times.
 
 pub mod open;
 mod reply;
 
-pub use reply::{Assembly, Reply};
+pub use reply::{Assembly, ModelReply};
 
 use crate::event::Reason;
-use crate::message::{Block, Finish, Message, ResultState, Role, ToolResult, ToolUse};
-use crate::mutants;
+use crate::message::{Block, Finish, Message, Note, ResultState, Role, ToolResult, ToolUse};
+use crate::seams;
 
-/// How often an answer without words is asked for again.
+/// How often the model is asked again after a reply without text.
 const BLANK_ANSWERS: u32 = 2;
 
 const BLANK_NOTE: &str = "Your last answer had no visible text. Please answer the user in words.";
 const CUT_CALL: &str = "This call was not run: the answer that asked for it was cut off at the token limit. \
                         Ask again with shorter arguments.";
 const LIMIT_CALL: &str = "This call was not run: the limit of steps for this turn is reached.";
-/// What a call that was stopped has for a result.
+/// The result of a tool call that was stopped.
 pub const STOPPED_CALL: &str =
     "This call was stopped before it had a result. It may have run in part.";
 
-/// What the driver is to do next; it must handle every case.
+/// What the driver does next. The driver must handle every case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Ask the model.
+    /// Send a request to the model.
     CallModel(Asking),
     /// Run these tools and report each result.
     CallTools(Vec<ToolUse>),
-    /// Commit.
+    /// Commit, and end the call for this reason.
     Done(Reason),
 }
 
-/// How the model is asked.
+/// The kind of a model request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// With its tools.
+    /// With the tools.
     WithTools,
-    /// For a closing answer in words, because the limit is reached.
+    /// For a final reply in text, because the limit is reached.
     ToClose,
 }
 
@@ -63,7 +64,7 @@ pub struct Run {
     iteration: u32,
     blanks: u32,
     stage: Stage,
-    /// What ends it behind the tools at hand: other calls stay open.
+    /// Why the run ends after the current tools, if other tool calls stay open.
     leaves: Option<Reason>,
     out: Vec<Message>,
 }
@@ -75,16 +76,16 @@ enum Stage {
     Done(Reason),
 }
 
-/// A tool call that the run waits for no longer.
+/// How a tool call ended for this run.
 #[derive(Debug)]
 enum Settled {
     Result(ToolResult),
-    /// Its result comes later, from outside.
+    /// The result comes later, from outside.
     Suspended,
 }
 
 impl Run {
-    /// A run that asks the model at most `limit` times before it closes.
+    /// A run with at most `limit` model requests before the final one.
     pub fn new(limit: u32) -> Run {
         Run {
             limit: limit.max(1),
@@ -96,8 +97,8 @@ impl Run {
         }
     }
 
-    /// A run that begins with tool calls of an earlier one. `leaves`: others of them stay open, and it ends for that
-    /// reason.
+    /// A run that starts with tool calls of an earlier run. If `leaves` is set, other tool calls stay open, and the run
+    /// ends for this reason after its own.
     pub fn with_calls(limit: u32, calls: Vec<ToolUse>, leaves: Option<Reason>) -> Run {
         let stage = Stage::Tools(calls.into_iter().map(|call| (call, None)).collect());
         let mut run = Run { stage, leaves, ..Run::new(limit) };
@@ -105,7 +106,7 @@ impl Run {
         run
     }
 
-    /// What to do next. Asking twice answers the same.
+    /// The next step. A second call without a report in between returns the same step.
     pub fn next(&self) -> Step {
         match &self.stage {
             Stage::Model if self.iteration < self.limit => Step::CallModel(Asking::WithTools),
@@ -118,21 +119,21 @@ impl Run {
         }
     }
 
-    /// How many times the model has answered.
+    /// How many replies the model has sent.
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// The messages that followed since this was last asked, as drafts where they are the run's own.
+    /// Takes the messages that were appended since the last call of this method. Messages made by the run are drafts.
     pub fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.out)
     }
 
-    /// The model has answered.
-    pub fn replied(&mut self, reply: Reply) {
+    /// Reports a reply of the model.
+    pub fn replied(&mut self, reply: ModelReply) {
         let closing = self.iteration >= self.limit;
         self.iteration += 1;
-        let Reply { message, finish, unreadable } = reply;
+        let ModelReply { message, finish, unreadable } = reply;
         let calls: Vec<ToolUse> = message.tool_uses().cloned().collect();
         if calls.is_empty() {
             return self.spoke(message, finish, closing);
@@ -155,7 +156,7 @@ impl Run {
         self.settle(if closing { Stage::Done(Reason::MaxIterations) } else { Stage::Model });
     }
 
-    /// A tool has ended. A result that nobody waits for is dropped.
+    /// Reports the result of a tool. A result without a waiting tool call is dropped.
     pub fn tool_returned(&mut self, result: ToolResult) {
         if let Stage::Tools(open) = &mut self.stage {
             let place =
@@ -170,7 +171,7 @@ impl Run {
         self.settle(Stage::Model);
     }
 
-    /// A person is asked first: no call that has no result runs now.
+    /// Reports that a person must answer first: tool calls without a result do not run yet.
     pub fn asked(&mut self) {
         if let Stage::Tools(open) = &mut self.stage {
             let unsettled = open.iter_mut().filter(|(_, settled)| settled.is_none());
@@ -180,22 +181,22 @@ impl Run {
         self.settle(Stage::Model);
     }
 
-    /// Somebody stopped the call; `partial` is what the model had said of its answer.
+    /// Reports that the call was stopped. `partial` is the part of the reply that had arrived.
     pub fn interrupted(&mut self, partial: Option<Message>) {
         self.close(partial, Reason::Interrupted);
     }
 
-    /// A hook stopped the call; `says` stands in place of an answer.
+    /// Reports that a hook stopped the call. `says` replaces the reply.
     pub fn stopped(&mut self, says: Option<Message>) {
         self.close(says, Reason::Middleware);
     }
 
-    /// The call cannot go on; the driver knows why.
+    /// Reports that the call has failed. `partial` is the part of the reply that had arrived.
     pub fn failed(&mut self, partial: Option<Message>) {
         self.close(partial, Reason::Interrupted);
     }
 
-    /// An answer without tool calls.
+    /// Handles a reply without tool calls.
     fn spoke(&mut self, message: Message, finish: Finish, closing: bool) {
         let blank = message.text().trim().is_empty();
         let said = !message.content.is_empty();
@@ -208,14 +209,14 @@ impl Run {
             (false, _) => Stage::Done(Reason::Stop),
             (true, _) if self.blanks < BLANK_ANSWERS => {
                 self.blanks += 1;
-                self.out.push(Message::note(BLANK_NOTE));
+                self.out.push(Message::note_of(Note::BlankAnswer, BLANK_NOTE));
                 Stage::Model
             }
             (true, _) => Stage::Done(Reason::Empty),
         };
     }
 
-    /// Goes on if every call has its result.
+    /// Goes to the next stage if every tool call has its result.
     fn settle(&mut self, then: Stage) {
         let Stage::Tools(open) = &mut self.stage else { return };
         if open.iter().any(|(_, result)| result.is_none()) {
@@ -235,7 +236,7 @@ impl Run {
         if let Stage::Tools(open) = &mut self.stage {
             for (call, settled) in open.iter_mut() {
                 let has_result = matches!(settled, Some(Settled::Result(_)));
-                if !has_result && !mutants::is("open-calls-stay") {
+                if seams::must_close(!has_result) {
                     let result = ToolResult::new(call, ResultState::Interrupted, STOPPED_CALL);
                     *settled = Some(Settled::Result(result));
                 }
@@ -251,13 +252,13 @@ impl Run {
     }
 }
 
-/// A half-received tool call is not a call.
+/// Removes tool calls, because an incomplete tool call must not run.
 fn without_calls(mut message: Message) -> Message {
     message.content.retain(|block| !matches!(block, Block::ToolUse(_)));
     message
 }
 
-/// The message that a result becomes.
+/// The message for the result of a tool call.
 pub fn result_message(result: ToolResult) -> Message {
     Message::draft(Role::Tool, vec![Block::ToolResult(result)])
 }

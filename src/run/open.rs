@@ -1,4 +1,4 @@
-//! Tool calls without a result: which they are, what answers them, and how an input that ignores them closes them.
+//! Open tool calls (without a result): how to find them, and how answers or a new input close them.
 
 use std::rc::Rc;
 
@@ -23,7 +23,7 @@ const UNASKED: &str =
 const UNKNOWN: &str = "It is not known what became of this call: it was cut off. It may have run. \
                        Find out before you call it again.";
 
-/// The calls of the last answer that have no result.
+/// The tool calls of the last reply that have no result.
 pub fn open_calls(context: &[Rc<Message>]) -> Vec<&ToolUse> {
     let Some(index) = context.iter().rposition(|message| message.role == Role::Assistant) else {
         return Vec::new();
@@ -34,7 +34,7 @@ pub fn open_calls(context: &[Rc<Message>]) -> Vec<&ToolUse> {
     calls.filter(|call| !answered(call)).collect()
 }
 
-/// What waits for an answer, as it is asked.
+/// The questions that wait for an answer.
 pub fn asks(context: &[Rc<Message>]) -> Vec<Ask> {
     let ask = |call: &ToolUse| Ask {
         kind: if call.state == CallState::Asking { AskKind::Approval } else { AskKind::Result },
@@ -51,7 +51,7 @@ pub fn asks(context: &[Rc<Message>]) -> Vec<Ask> {
     open_calls(context).into_iter().filter(|call| is_asked(call)).map(ask).collect()
 }
 
-/// The results that a plain input gives to the calls it finds open.
+/// The results of the open tool calls if the user sends a new input instead of an answer.
 pub fn passed_over(context: &[Rc<Message>]) -> Vec<ToolResult> {
     let close = |call: &ToolUse| match call.state {
         CallState::Asking => ToolResult::new(call, ResultState::Denied, UNANSWERED),
@@ -61,10 +61,11 @@ pub fn passed_over(context: &[Rc<Message>]) -> Vec<ToolResult> {
     open_calls(context).into_iter().map(close).collect()
 }
 
-/// The results of calls that were cut off: those that were handed in, and for the rest that nobody knows. What was
-/// approved may have run: an approval is spent before its tool runs.
+/// The results of tool calls that were cut off: the results that were handed in, and "unknown" for the others. An
+/// approved call may have run, because its approval is stored as used before the tool runs.
 pub fn cut_off(context: &[Rc<Message>], answers: &[Value]) -> Vec<ToolResult> {
-    let read: Vec<Answer> = answers.iter().filter_map(|it| Answer::from_json(it).ok()).collect();
+    let read: Vec<ConfirmAnswer> =
+        answers.iter().filter_map(|it| ConfirmAnswer::from_json(it).ok()).collect();
     let close = |call: &ToolUse| {
         let answer = read.iter().find(|answer| answer.tool_call_id == call.id);
         let unanswered = if call.state == CallState::Asking { UNASKED } else { UNKNOWN };
@@ -75,24 +76,31 @@ pub fn cut_off(context: &[Rc<Message>], answers: &[Value]) -> Vec<ToolResult> {
     open_calls(context).into_iter().map(close).collect()
 }
 
-/// What answers say to open calls.
+/// The results of tool calls that were allowed and have no result, in a session that was imported: nobody knows whether they
+/// ran elsewhere. The calls that wait for an answer stay open.
+pub fn unfinished(context: &[Rc<Message>]) -> Vec<ToolResult> {
+    let open = open_calls(context).into_iter().filter(|call| !is_asked(call));
+    open.map(|call| ToolResult::new(call, ResultState::Interrupted, UNKNOWN)).collect()
+}
+
+/// What a list of answers means for the open tool calls.
 #[derive(Default)]
 pub struct Answered {
-    /// Results, in the order of the calls.
+    /// Results, in the order of the tool calls.
     pub results: Vec<ToolResult>,
-    /// Calls that may run, with what they are to be given, in their order.
+    /// Approved tool calls, with their inputs, in the order of the tool calls.
     pub approved: Vec<ToolUse>,
-    /// Calls that nobody was asked about, and that may run now that nobody is asked about any other.
+    /// Calls that needed no approval, and that may run at once because no other call waits for one.
     pub waiting: Vec<ToolUse>,
-    /// Why the conversation cannot go on yet: others are still open.
+    /// Why the conversation cannot continue yet, if other calls are still open.
     pub leaves: Option<Reason>,
 }
 
-/// What answers say to open calls; a subset is enough.
+/// Applies answers to the open tool calls. Not every open call needs an answer.
 pub fn answered(context: &[Rc<Message>], answers: &[Value]) -> Result<Answered> {
     let mut read = Vec::new();
     for answer in answers {
-        read.push(Answer::from_json(answer).map_err(misread)?);
+        read.push(ConfirmAnswer::from_json(answer).map_err(misread)?);
     }
     let open = open_calls(context);
     let is_open = |id: &str| open.iter().any(|call| call.id == id && is_asked(call));
@@ -126,100 +134,102 @@ pub fn answered(context: &[Rc<Message>], answers: &[Value]) -> Result<Answered> 
     Ok(answered)
 }
 
-/// The rules that answers ask to keep; answers that cannot be read have none.
+/// The rules that the answers ask to remember. Unreadable answers have none.
 pub fn remembered(answers: &[Value]) -> Vec<Rule> {
     answers.iter().filter_map(|it| rules(it, "remember").ok()).flatten().collect()
 }
 
-/// Whether an answer is about this call.
+/// Whether an answer is for this question.
 pub fn is_about(answer: &Value, ask: &Ask) -> bool {
     answer.get("toolCallId").and_then(Value::as_str) == Some(&ask.tool_call_id)
 }
 
-/// Nobody has asked for what was answered.
+/// The error for an answer to a tool call that waits for no answer.
 pub fn not_asking(message: &str) -> Error {
-    Error::new(ErrorKind::NotAsking, message).hint("asks(slot) tells what waits for an answer")
+    Error::new(ErrorKind::NotAsking, message)
+        .hint("asks(slot) returns the questions that wait for an answer")
 }
 
-/// Whether somebody outside is asked: one that only waits for its neighbours is not.
+/// Whether the tool call waits for an answer from outside. An allowed call only waits for other calls of the same
+/// reply.
 fn is_asked(call: &ToolUse) -> bool {
     call.state != CallState::Allowed
 }
 
-/// What somebody says to an open call.
-struct Answer {
+/// One answer to an open tool call.
+struct ConfirmAnswer {
     tool_call_id: String,
-    said: Said,
+    said: AnswerKind,
     remember: Vec<Rule>,
 }
 
-enum Said {
+enum AnswerKind {
     /// The result itself.
     Output(Vec<Block>, ResultState),
-    /// That it may run, perhaps with something else.
+    /// Approved, with another input if there is one.
     Yes(Option<Value>),
-    /// That it may not run, and why.
+    /// Refused, with the reason if there is one.
     No(Option<String>),
 }
 
-impl Answer {
-    fn from_json(value: &Value) -> Read<Answer> {
+impl ConfirmAnswer {
+    fn from_json(value: &Value) -> Read<ConfirmAnswer> {
         let fields = Fields::of(value)?;
         let output = value.as_object().and_then(|members| members.get("output"));
         let said = match output {
             Some(output) => {
                 let failed = fields.or_default("failed", json::boolean)?;
                 let state = if failed { ResultState::Error } else { ResultState::Success };
-                Said::Output(Block::output(output), state)
+                AnswerKind::Output(Block::output(output), state)
             }
             None if fields.required("approve", json::boolean)? => {
-                Said::Yes(fields.optional("input", json::any)?)
+                AnswerKind::Yes(fields.optional("input", json::any)?)
             }
-            None => Said::No(fields.optional("reason", json::text)?),
+            None => AnswerKind::No(fields.optional("reason", json::text)?),
         };
         let tool_call_id = fields.required("toolCallId", json::text)?;
-        Ok(Answer { tool_call_id, said, remember: rules(value, "remember")? })
+        Ok(ConfirmAnswer { tool_call_id, said, remember: rules(value, "remember")? })
     }
 
-    /// Whether it is an answer to what was asked.
+    /// Checks that the answer fits the question.
     fn check(&self, call: &ToolUse) -> Read<()> {
         let is_approval = call.state == CallState::Asking;
         match &self.said {
-            Said::Yes(_) if !is_approval => {
+            AnswerKind::Yes(_) if !is_approval => {
                 return Err(Misread::new("an output: this call waits for its result"));
             }
-            Said::Output(..) if is_approval => {
+            AnswerKind::Output(..) if is_approval => {
                 return Err(Misread::new("approve: this call waits for a yes or a no"));
             }
             _ => {}
         }
-        // Whoever may answer one question may not write rules about everything.
+        // An answer to a question about one tool must not add rules about other tools.
         match self.remember.iter().any(|rule| rule.tool_name != call.name) {
-            true => Err(Misread::new("rules to remember that are about the tool that was asked")),
+            true => Err(Misread::new("rules in remember to be about the tool of this call")),
             false => Ok(()),
         }
     }
 
-    /// The result that it gives to a call, unless it lets it run.
+    /// The result that the answer gives to the tool call; `None` if the answer approves the call.
     fn result(&self, call: &ToolUse) -> Option<ToolResult> {
         let denied = |text| ToolResult::new(call, ResultState::Denied, text);
         match &self.said {
-            Said::Output(output, state) => {
+            AnswerKind::Output(output, state) => {
                 Some(ToolResult { output: output.clone(), ..ToolResult::new(call, *state, "") })
             }
-            Said::Yes(_) => None,
-            Said::No(why) if call.state == CallState::Asking => Some(denied(match why {
+            AnswerKind::Yes(_) => None,
+            AnswerKind::No(why) if call.state == CallState::Asking => Some(denied(match why {
                 Some(why) => format!("{DENIED}: {why}"),
                 None => format!("{DENIED}."),
             })),
-            Said::No(why) => Some(denied(why.clone().unwrap_or_else(|| REFUSED.to_owned()))),
+            AnswerKind::No(why) => Some(denied(why.clone().unwrap_or_else(|| REFUSED.to_owned()))),
         }
     }
 
-    /// The call as it may run.
+    /// The tool call with the approved input.
     fn approved(&self, call: &ToolUse) -> ToolUse {
         match &self.said {
-            Said::Yes(Some(input)) => ToolUse { input: input.clone(), ..call.clone() },
+            AnswerKind::Yes(Some(input)) => ToolUse { input: input.clone(), ..call.clone() },
             _ => call.clone(),
         }
     }
@@ -230,7 +240,7 @@ fn rules(value: &Value, name: &str) -> Read<Vec<Rule>> {
 }
 
 fn misread(misread: Misread) -> Error {
-    let hint = "answer an approval with { toolCallId, approve }, and a call that waits for its result with { toolCallId, output }";
+    let hint = "answer an approval with { toolCallId, approve }, and a tool call that waits for its result with { toolCallId, output }";
     misread.into_error(ErrorKind::InputInvalid, "an answer").hint(hint)
 }
 

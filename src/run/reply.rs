@@ -1,4 +1,4 @@
-//! Deltas become one answer, and the events that show it grow.
+//! Builds a reply from deltas, and the events that show how it grows.
 
 use serde_json::{Map, Value};
 
@@ -6,31 +6,31 @@ use crate::event::Event;
 use crate::json::{self, Object};
 use crate::message::{Block, CallState, Delta, Finish, Message, Role, ToolUse, Usage};
 
-/// A whole answer.
+/// A complete reply of a model.
 #[derive(Clone, Debug)]
-pub struct Reply {
-    /// What was said; with an id, since its events carry it.
+pub struct ModelReply {
+    /// The message. It has an id already, because its events contain the id.
     pub message: Message,
-    /// Why it ended.
+    /// Why the reply ended.
     pub finish: Finish,
-    /// Tool calls whose arguments are no JSON object, and what is wrong with them.
+    /// Tool calls whose arguments are not a JSON object, and a text that says what is wrong.
     pub unreadable: Vec<(String, String)>,
 }
 
-/// An answer being received.
+/// A reply that is being received.
 ///
-/// Words close a thought; a tool call closes words, thoughts and earlier calls. Arguments are read only when the
-/// stream has ended: a prefix that happens to be JSON must never run.
+/// Text ends the thinking block; a tool call ends text, thinking and earlier tool calls. Arguments are read only when
+/// the stream has ended, because an incomplete text that happens to be JSON must never run.
 #[derive(Debug)]
 pub struct Assembly {
     message_id: String,
-    parts: Vec<Part>,
+    parts: Vec<ReplyPart>,
     usage: Usage,
     finish: Option<Finish>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum ReplyPart {
     Text {
         id: String,
         text: String,
@@ -44,12 +44,12 @@ enum Part {
         provider: Option<Value>,
         open: bool,
     },
-    Call(Call),
+    Call(CallPart),
 }
 
-/// A tool call being received; it shows once it has a name.
+/// A tool call that is being received. It is shown once it has a name.
 #[derive(Debug)]
-struct Call {
+struct CallPart {
     index: u64,
     given: Option<String>,
     id: String,
@@ -60,12 +60,12 @@ struct Call {
 }
 
 impl Assembly {
-    /// An answer that will be the message of this id.
+    /// A new reply, which becomes the message with this id.
     pub fn new(message_id: String) -> Assembly {
         Assembly { message_id, parts: Vec::new(), usage: Usage::default(), finish: None }
     }
 
-    /// Takes one delta and says what an observer sees of it.
+    /// Adds a delta, and appends the events that it causes.
     pub fn push(&mut self, delta: Delta, events: &mut Vec<Event>) {
         match delta {
             Delta::Text(delta) => self.text(delta, events),
@@ -83,18 +83,27 @@ impl Assembly {
         }
     }
 
-    /// Whether the model has said why it ended.
+    /// Whether the model has sent the reason for its end.
     pub fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// Whether an observer has seen something of it.
+    /// Whether a client has seen something of the reply.
     pub fn is_visible(&self) -> bool {
         !self.parts.is_empty()
     }
 
-    /// Closes what is open and answers with the whole.
-    pub fn finish(mut self, seconds: f64, events: &mut Vec<Event>) -> Reply {
+    /// The text and thinking so far, without tool calls: a tool call that did not arrive whole must not run. `None`: nothing
+    /// has arrived.
+    pub fn said(&self) -> Option<Message> {
+        let content: Vec<Block> = self.parts.iter().filter_map(ReplyPart::said).collect();
+        let message = Message::draft(Role::Assistant, content);
+        let has_any = !message.content.is_empty();
+        has_any.then(|| Message { id: self.message_id.clone(), ..message })
+    }
+
+    /// Closes the open blocks and returns the complete reply.
+    pub fn finish(mut self, seconds: f64, events: &mut Vec<Event>) -> ModelReply {
         self.close_all(events);
         self.usage.seconds = seconds;
         let mut unreadable = Vec::new();
@@ -109,18 +118,18 @@ impl Assembly {
             usage: Some(self.usage),
             ..Message::draft(Role::Assistant, content)
         };
-        Reply { message, finish, unreadable }
+        ModelReply { message, finish, unreadable }
     }
 
     fn text(&mut self, delta: String, events: &mut Vec<Event>) {
-        if !matches!(self.parts.last(), Some(Part::Text { open: true, .. })) {
+        if !matches!(self.parts.last(), Some(ReplyPart::Text { open: true, .. })) {
             self.close_all(events);
             let id = format!("{}.{}", self.message_id, self.parts.len());
             events.push(Event::TextStart { id: id.clone(), message_id: self.message_id.clone() });
             let (text, provider) = (String::new(), None);
-            self.parts.push(Part::Text { id, text, provider, open: true });
+            self.parts.push(ReplyPart::Text { id, text, provider, open: true });
         }
-        if let Some(Part::Text { id, text, .. }) =
+        if let Some(ReplyPart::Text { id, text, .. }) =
             self.parts.last_mut().filter(|_| !delta.is_empty())
         {
             text.push_str(&delta);
@@ -129,12 +138,12 @@ impl Assembly {
     }
 
     fn thinking(&mut self, delta: String, proof: Option<String>, events: &mut Vec<Event>) {
-        if !matches!(self.parts.last(), Some(Part::Thinking { open: true, .. })) {
+        if !matches!(self.parts.last(), Some(ReplyPart::Thinking { open: true, .. })) {
             self.close_all(events);
             let id = format!("{}.{}", self.message_id, self.parts.len());
             events
                 .push(Event::ThinkingStart { id: id.clone(), message_id: self.message_id.clone() });
-            self.parts.push(Part::Thinking {
+            self.parts.push(ReplyPart::Thinking {
                 id,
                 text: String::new(),
                 signature: None,
@@ -142,7 +151,7 @@ impl Assembly {
                 open: true,
             });
         }
-        if let Some(Part::Thinking { id, text, signature, .. }) = self.parts.last_mut() {
+        if let Some(ReplyPart::Thinking { id, text, signature, .. }) = self.parts.last_mut() {
             text.push_str(&delta);
             *signature = proof.or(signature.take());
             if !delta.is_empty() {
@@ -151,16 +160,15 @@ impl Assembly {
         }
     }
 
-    /// Keeps what the provider wants back with the block at hand: members of an object stand beside the earlier ones,
-    /// and lists grow.
+    /// Adds provider data to the current block: members of an object are added to earlier ones, and lists are joined.
     fn keep(&mut self, data: Value, events: &mut Vec<Event>) {
         if !matches!(
             self.parts.last(),
-            Some(Part::Text { open: true, .. } | Part::Thinking { open: true, .. })
+            Some(ReplyPart::Text { open: true, .. } | ReplyPart::Thinking { open: true, .. })
         ) {
             self.text(String::new(), events);
         }
-        let Some(Part::Text { provider, .. } | Part::Thinking { provider, .. }) =
+        let Some(ReplyPart::Text { provider, .. } | ReplyPart::Thinking { provider, .. }) =
             self.parts.last_mut()
         else {
             return;
@@ -177,20 +185,20 @@ impl Assembly {
         }
     }
 
-    /// Routes a fragment by the provider's id where it is new, then by index, then to the latest call.
+    /// Finds the tool call of a delta: by a new provider id, then by index, then the latest call.
     fn call(&mut self, delta: Delta, events: &mut Vec<Event>) {
         let Delta::ToolCall { index, id, name, arguments, provider } = delta else {
             return;
         };
-        // Two calls with one id could not be told apart later: the second gets an id of ours.
-        let has_it = |part: &Part| match part {
-            Part::Call(call) => call.index != index && call.given == id,
+        // Two calls with the same id could not be told apart later, so the second one gets a new id from us.
+        let has_same_id = |part: &ReplyPart| match part {
+            ReplyPart::Call(call) => call.index != index && call.given == id,
             _ => false,
         };
-        let is_twin = self.parts.iter().any(has_it);
-        let id = id.filter(|_| !is_twin);
+        let is_duplicate = self.parts.iter().any(has_same_id);
+        let id = id.filter(|_| !is_duplicate);
         let known = self.parts.iter().position(|part| match part {
-            Part::Call(call) => {
+            ReplyPart::Call(call) => {
                 call.index == index && (id.is_none() || call.given.is_none() || call.given == id)
             }
             _ => false,
@@ -198,7 +206,7 @@ impl Assembly {
         let place = known.unwrap_or_else(|| {
             self.close_all(events);
             let ours = format!("call-{}-{}", self.message_id, self.parts.len());
-            self.parts.push(Part::Call(Call {
+            self.parts.push(ReplyPart::Call(CallPart {
                 index,
                 given: None,
                 id: ours,
@@ -209,7 +217,7 @@ impl Assembly {
             }));
             self.parts.len() - 1
         });
-        if let Some(Part::Call(call)) = self.parts.get_mut(place) {
+        if let Some(ReplyPart::Call(call)) = self.parts.get_mut(place) {
             call.take(id, name, arguments, provider, events);
         }
     }
@@ -217,11 +225,11 @@ impl Assembly {
     fn close_all(&mut self, events: &mut Vec<Event>) {
         for part in &mut self.parts {
             match part {
-                Part::Text { id, open, .. } if *open => {
+                ReplyPart::Text { id, open, .. } if *open => {
                     *open = false;
                     events.push(Event::TextEnd { id: id.clone() });
                 }
-                Part::Thinking { id, open, .. } if *open => {
+                ReplyPart::Thinking { id, open, .. } if *open => {
                     *open = false;
                     events.push(Event::ThinkingEnd { id: id.clone() });
                 }
@@ -231,7 +239,7 @@ impl Assembly {
     }
 }
 
-impl Call {
+impl CallPart {
     fn take(
         &mut self,
         id: Option<String>,
@@ -240,7 +248,7 @@ impl Call {
         provider: Option<Value>,
         events: &mut Vec<Event>,
     ) {
-        // An observer already knows the call by its first id, so a later one cannot rename it.
+        // A client already knows the call by its first id, so a later id does not replace it.
         if !self.open
             && let Some(id) = id.filter(|id| !id.is_empty())
         {
@@ -269,20 +277,40 @@ impl Call {
     }
 }
 
-impl Part {
-    /// The block it became; a call that never got a name is none.
+impl ReplyPart {
+    /// The block so far; `None` for a tool call, and for a block without text.
+    fn said(&self) -> Option<Block> {
+        match self {
+            ReplyPart::Text { text, provider, .. } if !text.is_empty() => Some(Block::Text {
+                text: text.clone(),
+                provider: provider.clone(),
+                rest: Object::new(),
+            }),
+            ReplyPart::Thinking { text, signature, provider, .. } if !text.is_empty() => {
+                Some(Block::Thinking {
+                    thinking: text.clone(),
+                    signature: signature.clone(),
+                    provider: provider.clone(),
+                    rest: Object::new(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The finished block; `None` for a tool call that never got a name.
     fn into_block(
         self,
         unreadable: &mut Vec<(String, String)>,
         events: &mut Vec<Event>,
     ) -> Option<Block> {
         match self {
-            Part::Text { text, provider, .. } => (!text.is_empty() || provider.is_some())
+            ReplyPart::Text { text, provider, .. } => (!text.is_empty() || provider.is_some())
                 .then(|| Block::Text { text, provider, rest: Object::new() }),
-            Part::Thinking { text: thinking, signature, provider, .. } => {
+            ReplyPart::Thinking { text: thinking, signature, provider, .. } => {
                 Some(Block::Thinking { thinking, signature, provider, rest: Object::new() })
             }
-            Part::Call(Call { id, name, arguments, provider, .. }) => {
+            ReplyPart::Call(CallPart { id, name, arguments, provider, .. }) => {
                 let name = name?;
                 let input = read_arguments(&arguments).unwrap_or_else(|complaint| {
                     unreadable.push((id.clone(), complaint));
@@ -309,7 +337,7 @@ impl Part {
     }
 }
 
-/// The arguments of a call; none at all is the empty object.
+/// Reads the arguments of a tool call. No arguments at all mean the empty object.
 fn read_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));

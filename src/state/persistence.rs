@@ -1,46 +1,85 @@
-//! Which parts of a session follow its conversation back and forth.
+//! Which parts of a session are kept, and which of them go back to an earlier state together with the conversation.
 
 use serde_json::Value;
 
-use crate::json::{self, Fields, Read};
+use crate::json::{self, Fields, Misread, Read};
 use crate::state::{Facts, ToolContext};
 
-/// Which parts of a session a resend rolls back and a call's save keeps.
+/// How a part of a session is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Not at all: each call begins with the first state of the session.
+    No,
+    /// It belongs to the session. A resend and a switch of branches leave it as it is.
+    Always,
+    /// It belongs to the conversation. A resend and a switch of branches roll it back.
+    RolledBack,
+}
+
+impl Kept {
+    fn from_json(value: &Value) -> Read<Kept> {
+        match value {
+            Value::Bool(false) => Ok(Kept::No),
+            Value::Bool(true) => Ok(Kept::RolledBack),
+            value if value == "keep" => Ok(Kept::Always),
+            _ => Err(Misread::new("true, false or \"keep\"")),
+        }
+    }
+}
+
+/// How each part of a session is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Persistence {
-    /// The messages.
+    /// Whether the messages are kept.
     pub conversation: bool,
-    /// The agent's own list of things to do.
-    pub tasks: bool,
-    /// Whether it plans, and where.
-    pub plan: bool,
-    /// Which groups of tools are on.
-    pub tool_groups: bool,
-    /// Which skills are on.
-    pub skills: bool,
-    /// What tools may do.
-    pub permissions: bool,
+    /// The agent's task list.
+    pub tasks: Kept,
+    /// Plan mode and the file of the plan.
+    pub plan: Kept,
+    /// The active tool groups.
+    pub tool_groups: Kept,
+    /// The active skills.
+    pub skills: Kept,
+    /// The permissions of tools.
+    pub permissions: Kept,
+}
+
+impl Default for Persistence {
+    /// Every part belongs to the conversation, except the permissions.
+    fn default() -> Persistence {
+        Persistence { permissions: Kept::Always, ..Persistence::ALL }
+    }
 }
 
 impl Persistence {
-    /// Every part.
-    pub const ALL: Persistence = Persistence::every(true);
+    /// Every part belongs to the conversation.
+    pub const ALL: Persistence = Persistence::every(Kept::RolledBack);
 
-    /// Every part, or none.
-    pub const fn every(on: bool) -> Persistence {
+    /// Every part is kept in the same way.
+    pub const fn every(kept: Kept) -> Persistence {
         Persistence {
-            conversation: on,
-            tasks: on,
-            plan: on,
-            tool_groups: on,
-            skills: on,
-            permissions: on,
+            conversation: !matches!(kept, Kept::No),
+            tasks: kept,
+            plan: kept,
+            tool_groups: kept,
+            skills: kept,
+            permissions: kept,
         }
     }
 
-    /// The parts that are on from one side, all others from the other. What we do not know goes with the conversation.
-    pub fn pick(self, on: &Facts, off: &Facts) -> Facts {
-        let of = |is_on: bool| if is_on { on } else { off };
+    /// The facts that a call saves: the parts that are kept as they are `now`, the others as they were `before`.
+    pub fn saved(self, now: &Facts, before: &Facts) -> Facts {
+        self.pick(now, before, |kept| kept != Kept::No)
+    }
+
+    /// The facts after a roll back: the parts of the conversation as they were `then`, the others as they are `now`.
+    pub fn rolled_back(self, then: &Facts, now: &Facts) -> Facts {
+        self.pick(then, now, |kept| kept == Kept::RolledBack)
+    }
+
+    /// Takes the selected parts from `on` and all other parts from `off`. Unknown members belong to the conversation.
+    fn pick(self, on: &Facts, off: &Facts, selects: impl Fn(Kept) -> bool) -> Facts {
+        let of = |kept: Kept| if selects(kept) { on } else { off };
         let tools = &of(self.tool_groups).tool_context;
         let skills = &of(self.skills).tool_context;
         Facts {
@@ -52,21 +91,22 @@ impl Persistence {
                 ..tools.clone()
             },
             shutdown_interrupted: on.shutdown_interrupted,
-            rest: of(self.conversation).rest.clone(),
+            rest: if self.conversation { on } else { off }.rest.clone(),
         }
     }
 
-    /// Reads it; a part that is not named is on.
+    /// Reads how the parts are kept. A part that is not named is kept as by default.
     pub fn from_json(value: &Value) -> Read<Persistence> {
         let fields = Fields::of(value)?;
-        let part = |name| Ok(fields.optional(name, json::boolean)?.unwrap_or(true));
+        let defaults = Persistence::default();
+        let part = |name, default| Ok(fields.optional(name, Kept::from_json)?.unwrap_or(default));
         Ok(Persistence {
-            conversation: part("conversation")?,
-            tasks: part("tasks")?,
-            plan: part("plan")?,
-            tool_groups: part("toolGroups")?,
-            skills: part("skills")?,
-            permissions: part("permissions")?,
+            conversation: fields.optional("conversation", json::boolean)?.unwrap_or(true),
+            tasks: part("tasks", defaults.tasks)?,
+            plan: part("plan", defaults.plan)?,
+            tool_groups: part("toolGroups", defaults.tool_groups)?,
+            skills: part("skills", defaults.skills)?,
+            permissions: part("permissions", defaults.permissions)?,
         })
     }
 }

@@ -1,27 +1,27 @@
-//! Ids out of chance, and the alphabet they share with keys.
+//! Random ids, in an alphabet that is allowed in keys.
 
 use sha2::{Digest, Sha256};
 
 use crate::port::Host;
 
-/// Digits of the extended hex alphabet of base 32, in lower case: their order is the order of the bytes.
+/// Lower-case digits of the "extended hex" base 32. Their order is the order of their bytes.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghijklmnopqrstuv";
 
-/// 128 bits of chance, as 26 digits.
-pub fn mint(host: &dyn Host) -> String {
+/// A random id of 128 bits, as 26 digits.
+pub fn random_id(host: &dyn Host) -> String {
     let mut bytes = [0; 16];
     host.random(&mut bytes);
     base32(&bytes)
 }
 
-/// 65 bits of chance, as 13 digits: enough to tell two writers apart.
+/// A random word of 65 bits, as 13 digits: enough to distinguish two writers.
 pub fn nonce(host: &dyn Host) -> String {
-    let mut id = mint(host);
+    let mut id = random_id(host);
     id.truncate(13);
     id
 }
 
-/// What tells these bytes from all others.
+/// The SHA-256 of the bytes, in base 32.
 pub fn digest(bytes: &[u8]) -> String {
     base32(&Sha256::digest(bytes))
 }

@@ -1,37 +1,27 @@
-//! What is built on any store: the keys, the head and the log of a session, and how they are read and committed.
+//! Sessions and files on top of any store: their keys and formats, and how they are read and committed.
+//!
+//! From the bottom up: [`id`] and [`keys`] name records. [`format`](mod@format) says what records hold. `log` follows
+//! paths through the entries of a session, and `records` reads and commits with a deadline. [`session`] is one session
+//! in memory: it decides what a commit contains and never waits. [`operations`] loads, saves and lists sessions,
+//! [`transfer`] copies them;
+//! [`search`] finds messages, [`workspace`] keeps files, [`tasks`] keeps tasks of child sessions, and [`memory_mark`] says
+//! how far a session was searched for facts. [`backend`] is the other side: stores that implement the port, and the rules
+//! that every store must follow.
 
-pub mod branch;
-pub mod capable;
-pub mod chunks;
-pub mod entry;
-pub mod files;
-mod finish;
-pub mod fork;
-pub mod head;
+pub mod backend;
+pub mod format;
+mod history;
+mod host_values;
 pub mod id;
-pub mod info;
-pub mod input;
-pub mod key;
-pub mod lease;
-mod look;
-pub mod mark;
-pub mod memory;
-pub(crate) mod path;
+pub mod keys;
+mod log;
+pub mod memory_mark;
+pub mod operations;
 mod records;
-mod repair;
-mod resend;
-mod reshape;
-#[cfg(feature = "testing")]
-pub mod rules;
 pub mod search;
 pub mod session;
-pub mod sessions;
-mod share;
-pub mod task;
-mod turn;
-pub mod users;
-mod view;
+pub mod tasks;
+pub mod transfer;
+pub mod workspace;
 
-pub use finish::{OnConflict, Saved};
-pub use sessions::Sessions;
-pub use share::Kept;
+pub use operations::{AnsweredInput, LeaseState, OnConflict, PartialAnswer, Saved, Sessions};

@@ -1,4 +1,4 @@
-//! Records of a store, with a deadline on every operation, and commits whose outcome is known.
+//! Reads and commits records. Every operation has a deadline. If the outcome of a commit is unknown, it is found out.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -10,44 +10,80 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Either, Local, race};
 use crate::json;
-use crate::mutants;
-use crate::port::{Batch, Committed, Host, Page, Record, Store};
-use crate::store::entry::{Entry, EntryRef};
-use crate::store::head::Place;
+use crate::port::{Batch, Committed, Host, Page, Record, Shared, Store};
+use crate::seams;
+use crate::store::format::entry::Entry;
+use crate::store::format::lease::Node;
+use crate::store::format::view::MessagePlace;
+use crate::store::host_values::HostValues;
 use crate::store::id;
-use crate::store::key::SlotKeys;
-use crate::store::lease::Node;
-use crate::store::session::Mint;
-use crate::store::view::{self, Entries, Stretch};
+use crate::store::keys::EntryRef;
+use crate::store::keys::SlotKeys;
+use crate::store::log::{self, Entries, SpanMessages};
 
 /// Records asked for at a time.
 const PAGE: usize = 500;
 
-/// A store and the patience to wait for it.
+/// A store, and how long to wait for it.
 pub(super) struct Records {
-    pub(super) store: Rc<dyn Store>,
-    pub(super) host: Rc<dyn Host>,
-    pub(super) timeout_ms: u64,
-    /// Our name among the nodes that share the store; none where nobody does.
-    pub(super) node: Option<OnceCell<String>>,
+    store: Rc<dyn Store>,
+    host: Rc<dyn Host>,
+    timeout_ms: u64,
+    /// Our name among the nodes that share the store; `None` if it is not shared.
+    node: Option<OnceCell<String>>,
 }
 
-/// What came of a commit.
-pub(super) enum Landing {
-    /// It is applied.
+/// The outcome of a commit.
+pub(super) enum CommitOutcome {
+    /// The batch is applied.
     Done,
-    /// It was applied, and somebody has built upon it since.
+    /// The batch was applied, and another commit has followed it.
     Overtaken,
-    /// Somebody else was first; nothing is applied.
+    /// Another commit was first; nothing is applied.
     Conflict,
 }
 
 impl Records {
-    /// Applies a batch; an unknown outcome is settled by reading the head.
-    pub(super) async fn commit(&self, batch: &Batch) -> Result<Landing> {
+    /// The records of a store that no other node shares, with a deadline for each operation.
+    pub(super) fn new(store: Rc<dyn Store>, host: Rc<dyn Host>, timeout_ms: u64) -> Records {
+        Records { store, host, timeout_ms, node: None }
+    }
+
+    /// The same, where other nodes may share the store.
+    pub(super) fn with_nodes(self, are_there: bool) -> Records {
+        Records { node: are_there.then(OnceCell::new), ..self }
+    }
+
+    /// Records in another store, with the same host.
+    pub(super) fn over(&self, store: Rc<dyn Store>) -> Records {
+        Records::new(store, Rc::clone(&self.host), self.timeout_ms)
+    }
+
+    /// Whether other nodes may share the store.
+    pub(super) fn are_shared(&self) -> bool {
+        self.node.is_some()
+    }
+
+    /// Who else can reach the store, as the store says.
+    pub(super) fn shared(&self) -> Shared {
+        self.store.capabilities().shared
+    }
+
+    /// A random id.
+    pub(super) fn random_id(&self) -> String {
+        id::random_id(&*self.host)
+    }
+
+    /// The time of the host, in milliseconds since 1970.
+    pub(super) fn now_ms(&self) -> f64 {
+        self.host.now_ms()
+    }
+
+    /// Commits a batch. If the outcome is unknown, it is found out by reading the head.
+    pub(super) async fn commit(&self, batch: &Batch) -> Result<CommitOutcome> {
         match self.within("a commit", self.store.commit(batch)).await {
-            Ok(Committed::Done) => Ok(Landing::Done),
-            Ok(Committed::Conflict) => Ok(Landing::Conflict),
+            Ok(Committed::Done) => Ok(CommitOutcome::Done),
+            Ok(Committed::Conflict) => Ok(CommitOutcome::Conflict),
             Err(error)
                 if matches!(
                     error.kind(),
@@ -60,20 +96,17 @@ impl Records {
         }
     }
 
-    async fn settle(&self, batch: &Batch, error: Error) -> Result<Landing> {
-        if mutants::is("hopeful-commit") {
-            return Ok(Landing::Done);
-        }
-        if mutants::is("hopeless-commit") {
-            return Ok(Landing::Conflict);
+    async fn settle(&self, batch: &Batch, error: Error) -> Result<CommitOutcome> {
+        if let Some(outcome) = seams::unread_outcome(CommitOutcome::Done, CommitOutcome::Conflict) {
+            return Ok(outcome);
         }
         let Some((head, expected)) = &batch.expect else { return Err(error) };
         let Ok(found) = self.get(head.clone()).await else { return Err(error) };
         let mut found = found.map(|record| record.revision);
         if found == *expected {
             match self.within("a commit", self.store.commit(batch)).await {
-                Ok(Committed::Done) => return Ok(Landing::Done),
-                // The first try may have arrived after all, between the reading and this one.
+                Ok(Committed::Done) => return Ok(CommitOutcome::Done),
+                // The first commit may have arrived after the read and before the second commit.
                 Ok(Committed::Conflict) => {
                     found = self.get(head.clone()).await?.map(|record| record.revision);
                 }
@@ -81,13 +114,13 @@ impl Records {
             }
         }
         if found.as_ref() == Some(&batch.revision) {
-            return Ok(Landing::Done);
+            return Ok(CommitOutcome::Done);
         }
-        // It may have been applied and built upon: then the record that only we write is there.
+        // If the batch was applied and another commit followed it, the record that only this batch writes exists.
         let Some((own, _)) = batch.put.first() else { return Err(error) };
         let own = self.get(own.clone()).await?;
         let applied = own.is_some_and(|record| record.revision == batch.revision);
-        Ok(if applied { Landing::Overtaken } else { Landing::Conflict })
+        Ok(if applied { CommitOutcome::Overtaken } else { CommitOutcome::Conflict })
     }
 
     /// The record under a key.
@@ -119,22 +152,32 @@ impl Records {
         }
     }
 
-    /// What a span holds; `None` if an entry is missing.
+    /// The messages of a span. `None`: an entry is missing.
     pub(super) async fn span(
         &self,
         keys: &SlotKeys,
-        from: &Place,
-        to: &Place,
-    ) -> Result<Option<Stretch>> {
+        from: &MessagePlace,
+        to: &MessagePlace,
+    ) -> Result<Option<SpanMessages>> {
         let entries = self.entries(keys, from.0.seq, to.0.seq).await?;
-        Ok(view::span(&entries, from, to))
+        Ok(log::span(&entries, from, to))
     }
 
-    /// The entries of these numbers, on any path.
+    /// The entries with these numbers, of every path.
     pub(super) async fn entries(&self, keys: &SlotKeys, first: u64, last: u64) -> Result<Entries> {
+        Ok(self.entries_in_order(keys, first, last).await?.into_iter().collect())
+    }
+
+    /// The same in the order of the log.
+    pub(super) async fn entries_in_order(
+        &self,
+        keys: &SlotKeys,
+        first: u64,
+        last: u64,
+    ) -> Result<Vec<(EntryRef, Entry)>> {
         let prefix = keys.log();
         let mut after = Some(keys.log_before(first));
-        let mut entries = Entries::new();
+        let mut entries = Vec::new();
         while let Some(start) = after.take() {
             let page = Page {
                 after: Some(start),
@@ -152,33 +195,33 @@ impl Records {
                 let entry = read(&record, Entry::from_json, "").map_err(|error| {
                     error
                         .within(&format!("the entry {name} of the log cannot be read"))
-                        .hint("its bytes are kept; repairSession goes on without it")
+                        .hint("its bytes are kept; repairSession continues without it")
                 })?;
-                entries.insert(name, entry);
+                entries.push((name, entry));
             }
         }
         Ok(entries)
     }
 
-    /// The chance and the time for one change.
-    pub(super) fn change<T>(&self, make: impl FnOnce(Mint<'_>) -> T) -> T {
+    /// Calls `make` with the host values for one batch.
+    pub(super) fn change<T>(&self, make: impl FnOnce(HostValues<'_>) -> T) -> T {
         let word = || id::nonce(&*self.host);
-        self.as_node(|node| make(Mint { word: &word, now_ms: self.host.now_ms(), node }))
+        self.as_node(|node| make(HostValues { word: &word, now_ms: self.host.now_ms(), node }))
     }
 
-    /// Who we are now, where machines share the store.
+    /// Calls `act` with this node, where nodes share the store.
     pub(super) fn as_node<T>(&self, act: impl FnOnce(Option<Node<'_>>) -> T) -> T {
         let is_gone = |node: &str| self.host.is_gone(node);
-        // Named at the first use: no chance is asked for before the first call.
+        // The name is made at the first use: before the first call no random bytes are requested.
         let name = || Some(self.host.node()).filter(|it| !it.is_empty());
-        let name = || name().unwrap_or_else(|| id::mint(&*self.host));
+        let name = || name().unwrap_or_else(|| id::random_id(&*self.host));
         let named = self.node.as_ref().map(|cell| cell.get_or_init(name).as_str());
         let now_ms = self.host.now_ms();
         act(named.map(|name| Node { name, now_ms, is_gone: &is_gone }))
     }
 }
 
-/// Reads a record; `what` names it in the error.
+/// Reads a record. `what` names it in error messages.
 pub(super) fn read<T>(record: &Record, reader: json::Reader<T>, what: &str) -> Result<T> {
     let value = json::parse(&record.value, what)?;
     reader(&value).map_err(|misread| misread.into_error(ErrorKind::StoreCorrupt, what))

@@ -1,16 +1,16 @@
 //! The front matter of a Markdown file: a few lines of `name: value` between two lines of `---`.
 
-/// What stands before the text of a file, and the text.
+/// The front matter of a file, and its text.
 #[derive(Debug, PartialEq)]
 pub struct FrontMatter<'a> {
     members: Vec<(&'a str, String)>,
-    /// The text behind it.
+    /// The text after the front matter.
     pub body: &'a str,
 }
 
 impl<'a> FrontMatter<'a> {
-    /// Reads what YAML of one level has: plain and quoted values, and values that go on in indented lines. A file
-    /// without front matter is all text.
+    /// Reads front matter that is YAML of one level: plain values, quoted values, and values that continue in indented
+    /// lines. A file without front matter is only text.
     pub fn of(file: &'a str) -> FrontMatter<'a> {
         let file = file.strip_prefix('\u{feff}').unwrap_or(file);
         let all_text = || FrontMatter { members: Vec::new(), body: file };
@@ -39,14 +39,14 @@ impl<'a> FrontMatter<'a> {
         all_text()
     }
 
-    /// A member, if it is there and says something.
+    /// A member, if it exists and is not empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let member = self.members.iter().find(|(of, _)| *of == name);
         member.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 }
 
-/// A value without its quotes; the marks of a value that begins in the next line are no value.
+/// A value without its quotes. The markers `|` and `>` of a value that begins in the next line are empty.
 fn plain(value: &str) -> &str {
     if [">", ">-", "|", "|-"].contains(&value) {
         return "";

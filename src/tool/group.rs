@@ -1,4 +1,4 @@
-//! Groups of tools that a session has on or off, and the tool with which a model changes that itself.
+//! Groups of tools that can be switched on and off in a session, and the tool with which the model does so.
 
 use std::rc::Rc;
 
@@ -11,16 +11,16 @@ use crate::future::Local;
 use crate::message::Block;
 use crate::port::{Effect, Tool, ToolRun, ToolSpec};
 
-/// Some tools that go on and off together.
+/// Tools that are switched on and off together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolGroup {
     /// Its name.
     pub name: String,
-    /// What its tools are good for.
+    /// A description for the model.
     pub description: String,
-    /// The tools, by name.
+    /// The names of its tools.
     pub tools: Vec<String>,
-    /// Whether a fresh session has it on.
+    /// Whether it is on in a new session.
     pub active: bool,
     /// Who may switch it.
     pub scope: Scope,
@@ -29,13 +29,13 @@ pub struct ToolGroup {
 /// Who may switch a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The model too.
+    /// The model and the host.
     Model,
     /// Only the host.
     Host,
 }
 
-/// `reset_equipped_tools`: the model says which groups it wants on; the list is the whole set.
+/// `reset_equipped_tools`: the model gives the complete list of groups that must be on.
 pub struct ResetTools {
     spec: Rc<ToolSpec>,
     groups: Rc<[ToolGroup]>,

@@ -1,4 +1,4 @@
-//! `memory_search`, `memory_get` and `memory_save`: the model reads and adds to what is known of its user.
+//! `memory_search`, `memory_get` and `memory_save`: the model searches, reads and adds notes about its user.
 
 use std::rc::Rc;
 
@@ -11,40 +11,40 @@ use crate::future::Local;
 use crate::message::Block;
 use crate::policy::memory;
 use crate::port::{Effect, Tool, ToolRun, ToolSpec};
-use crate::store::files::Shelf;
+use crate::store::workspace::files::OwnerFiles;
 use crate::tool::notebook::Notebook;
 
-/// How often somebody else may write first.
+/// How often a save is tried because another writer was first.
 const ATTEMPTS: u32 = 8;
 
-/// The most lines that a search shows, and that a piece of a file has.
+/// Most lines that a search shows, and most lines of a part of a file.
 const MOST_HITS: usize = 20;
 const MOST_LINES: usize = 400;
 
 /// What a memory tool does.
 #[derive(Clone, Copy)]
-enum Kind {
+enum MemoryAction {
     Search,
     Get,
     Save,
 }
 
-/// Their names, what a model is told of them, and what they take.
-const TOOLS: &[(Kind, &str, &str, &str)] = &[
+/// Names, descriptions and input schemas of the tools.
+const TOOLS: &[(MemoryAction, &str, &str, &str)] = &[
     (
-        Kind::Search,
+        MemoryAction::Search,
         "memory_search",
         "Finds notes about this user by their words, also old ones. Answers with path#line: note.",
         r#"{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}"#,
     ),
     (
-        Kind::Get,
+        MemoryAction::Get,
         "memory_get",
         "Shows lines of a file of notes, such as MEMORY.md or one that memory_search has named.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"startLine":{"type":"integer","minimum":1,"default":1},"endLine":{"type":"integer","minimum":1}},"required":["path"]}"#,
     ),
     (
-        Kind::Save,
+        MemoryAction::Save,
         "memory_save",
         "Notes facts about this user for later conversations, one a line. Use it when asked to remember something.",
         r#"{"type":"object","properties":{"content":{"type":"string"}},"required":["content"]}"#,
@@ -53,16 +53,16 @@ const TOOLS: &[(Kind, &str, &str, &str)] = &[
 
 struct MemoryTool {
     spec: Rc<ToolSpec>,
-    kind: Kind,
+    kind: MemoryAction,
     notebook: Rc<Notebook>,
 }
 
-/// The three of them.
+/// The three tools.
 pub fn memory_tools(notebook: &Rc<Notebook>) -> Vec<Rc<dyn Tool>> {
     let made = TOOLS.iter().map(|(kind, name, description, schema)| {
         let schema = serde_json::from_str(schema).unwrap_or_default();
-        // What is kept of a user outlives the session: it is no mere note of the agent's own.
-        let effect = if matches!(kind, Kind::Save) { Effect::Edits } else { Effect::Notes };
+        // Facts about a user outlive the session, so saving is not only a note for the agent itself.
+        let effect = if matches!(kind, MemoryAction::Save) { Effect::Edits } else { Effect::Notes };
         let spec = ToolSpec::new(*name, *description, schema);
         let spec = Rc::new(ToolSpec { effect, ..spec });
         Rc::new(MemoryTool { spec, kind: *kind, notebook: Rc::clone(notebook) }) as Rc<dyn Tool>
@@ -78,9 +78,9 @@ impl Tool for MemoryTool {
     fn call<'a>(&'a self, run: ToolRun<'a>) -> Local<'a, Result<Vec<Block>>> {
         Box::pin(async move {
             let text = match self.kind {
-                Kind::Search => search(&self.notebook.shelf(run.slot), run.input).await?,
-                Kind::Get => get(&self.notebook.shelf(run.slot), run.input).await?,
-                Kind::Save => self.save(run).await?,
+                MemoryAction::Search => search(&self.notebook.files(run.slot), run.input).await?,
+                MemoryAction::Get => get(&self.notebook.files(run.slot), run.input).await?,
+                MemoryAction::Save => self.save(run).await?,
             };
             Ok(vec![Block::text(text)])
         })
@@ -107,18 +107,18 @@ impl MemoryTool {
     }
 }
 
-/// The lines that have most of the words asked for, each once.
-async fn search(shelf: &Shelf<'_>, input: &Value) -> Result<String> {
+/// The lines that contain most of the words, without duplicates.
+async fn search(files: &OwnerFiles<'_>, input: &Value) -> Result<String> {
     let query = memory::folded(text(input, "query"));
     let words: Vec<&str> = query.split(' ').filter(|word| !word.is_empty()).collect();
-    let mut paths = shelf.list(memory::FOLDER).await?;
+    let mut paths = files.list(memory::FOLDER).await?;
     // The newest notes come first, the archive last.
     let archive: Vec<_> = paths.extract_if(.., |it| it.starts_with(memory::ARCHIVE)).collect();
     let paths = paths.into_iter().rev().chain(archive.into_iter().rev());
     let mut hits: Vec<Vec<String>> = vec![Vec::new(); words.len()];
     let mut seen = Vec::new();
     for path in std::iter::once(memory::FILE.to_owned()).chain(paths) {
-        let Some(file) = shelf.read(&path).await? else { continue };
+        let Some(file) = files.read(&path).await? else { continue };
         for (index, line) in file.text.lines().enumerate() {
             let folded = memory::folded(line);
             let n_words = words.iter().filter(|word| folded.contains(**word)).count();
@@ -138,10 +138,10 @@ async fn search(shelf: &Shelf<'_>, input: &Value) -> Result<String> {
     Ok(hits.join("\n"))
 }
 
-async fn get(shelf: &Shelf<'_>, input: &Value) -> Result<String> {
+async fn get(files: &OwnerFiles<'_>, input: &Value) -> Result<String> {
     let path = text(input, "path");
     let is_note = path == memory::FILE || path.starts_with(memory::FOLDER);
-    let Some(file) = (if is_note { shelf.read(path).await? } else { None }) else {
+    let Some(file) = (if is_note { files.read(path).await? } else { None }) else {
         return Err(refused("There is no such file of notes. See memory_search."));
     };
     let line = |name| input.get(name).and_then(Value::as_u64).map(|n| n as usize);

@@ -1,4 +1,4 @@
-//! The tools of an agent, in the order they were given: prompt caches depend on it.
+//! The tools of an agent, and the built-in tools. The order of tools is kept, because prompt caches depend on it.
 
 pub mod front_matter;
 pub mod group;
@@ -23,20 +23,22 @@ use crate::port::{Tool, ToolSpec};
 use crate::tool::group::ToolGroup;
 use crate::tool::schema::Schema;
 
-/// A tool and what it takes.
-pub struct Entry {
+/// A tool and its input schema.
+pub struct RegisteredTool {
     /// The tool.
     pub tool: Rc<dyn Tool>,
     schema: Schema,
-    /// What a model is told of it.
+    /// The description for the model.
     shown: Rc<ToolSpec>,
+    /// Whether the tool is built in, and not given by the host.
+    is_built_in: bool,
 }
 
-impl Entry {
-    /// The input as the tool is to get it, or what is wrong with it, for the model to read.
+impl RegisteredTool {
+    /// The input for the tool, or a text for the model that says what is wrong with it.
     pub fn check(&self, input: &Value) -> Result<Value, String> {
         let mut input = self.schema.without_nulls(input.clone());
-        // What the host has set is not the model's to give.
+        // Arguments that the host has preset replace those of the model.
         if let Value::Object(members) = &mut input {
             members.extend(self.tool.spec().presets.clone());
         }
@@ -49,26 +51,32 @@ impl Entry {
     }
 }
 
-/// An agent's tools.
+/// The tools of an agent.
 #[derive(Default)]
 pub struct Registry {
-    entries: Vec<Entry>,
+    entries: Vec<RegisteredTool>,
     groups: Rc<[ToolGroup]>,
 }
 
 impl Registry {
-    /// The tools; two of one name are refused, and so are a name that no provider takes and a schema that is none.
-    pub fn new(tools: Vec<Rc<dyn Tool>>, groups: Rc<[ToolGroup]>) -> Result<Registry> {
+    /// The tools of the host, then the built-in ones. Refuses two tools with the same name, names that providers do not
+    /// accept, and invalid schemas.
+    pub fn new(
+        own: Vec<Rc<dyn Tool>>,
+        built_in: Vec<Rc<dyn Tool>>,
+        groups: Rc<[ToolGroup]>,
+    ) -> Result<Registry> {
         let mut registry = Registry { entries: Vec::new(), groups };
-        for tool in tools {
+        let n_own = own.len();
+        for (place, tool) in own.into_iter().chain(built_in).enumerate() {
             let spec = Rc::clone(tool.spec());
             let name = &spec.name;
             if !is_name(name) {
                 let hint = "a tool's name is 1 to 64 letters, digits, _ or -";
-                return Err(wrong(format!("\"{name}\" is not a tool's name")).hint(hint));
+                return Err(wrong(format!("\"{name}\" is not a valid tool name")).hint(hint));
             }
             if registry.find(name).is_some() {
-                let hint = "give each tool a name of its own";
+                let hint = "give each tool a different name";
                 return Err(wrong(format!("two tools are named \"{name}\"")).hint(hint));
             }
             let schema = Schema::compile(&spec.input_schema).map_err(|error| {
@@ -76,17 +84,18 @@ impl Registry {
                 wrong(format!("the schema of tool \"{name}\": {}", error.message())).hint(hint)
             })?;
             let shown = shown(&spec)?;
-            registry.entries.push(Entry { tool, schema, shown });
+            let is_built_in = place >= n_own;
+            registry.entries.push(RegisteredTool { tool, schema, shown, is_built_in });
         }
         let mut named = registry.groups.iter().flat_map(|group| &group.tools);
         if let Some(unknown) = named.find(|name| registry.find(name).is_none()) {
-            let hint = "a group names tools of this agent";
+            let hint = "the tools of a group must be tools of this agent";
             return Err(wrong(format!("there is no tool named \"{unknown}\"")).hint(hint));
         }
         Ok(registry)
     }
 
-    /// What a model is told of them, where these groups are on. A tool in no group is always on.
+    /// The descriptions for the model if these groups are on. A tool without a group is always on.
     pub fn visible(&self, active: &[String]) -> Vec<Rc<ToolSpec>> {
         let specs = self.entries.iter().map(|entry| &entry.shown);
         let visible = specs.filter(|spec| {
@@ -97,14 +106,19 @@ impl Registry {
         visible.cloned().collect()
     }
 
-    /// The tool of this name.
-    pub fn find(&self, name: &str) -> Option<&Entry> {
+    /// The descriptions of all tools for the model, and whether each tool is built in.
+    pub fn all(&self) -> impl Iterator<Item = (&Rc<ToolSpec>, bool)> {
+        self.entries.iter().map(|entry| (&entry.shown, entry.is_built_in))
+    }
+
+    /// The tool with this name.
+    pub fn find(&self, name: &str) -> Option<&RegisteredTool> {
         self.entries.iter().find(|entry| entry.tool.spec().name == name)
     }
 
-    /// What of the schemas is not checked, as sentences.
+    /// Sentences about the parts of schemas that are not enforced.
     pub fn unchecked(&self) -> Vec<String> {
-        let of_entry = |entry: &Entry| {
+        let of_entry = |entry: &RegisteredTool| {
             let name = entry.tool.spec().name.clone();
             let paths = entry.schema.unsupported().iter();
             paths.map(|path| format!("tool \"{name}\": {path} is not checked")).collect::<Vec<_>>()
@@ -113,7 +127,7 @@ impl Registry {
     }
 }
 
-/// What a model is told of a tool: not the arguments that are preset.
+/// The description of a tool for the model, without preset arguments.
 fn shown(spec: &Rc<ToolSpec>) -> Result<Rc<ToolSpec>> {
     if spec.presets.is_empty() {
         return Ok(Rc::clone(spec));
@@ -123,7 +137,7 @@ fn shown(spec: &Rc<ToolSpec>) -> Result<Rc<ToolSpec>> {
         let properties = shown.input_schema.get_mut("properties").and_then(Value::as_object_mut);
         if properties.and_then(|properties| properties.remove(name)).is_none() {
             let message = format!("tool \"{}\" has no property \"{name}\" to preset", spec.name);
-            return Err(wrong(message).hint("presets are arguments that the schema names"));
+            return Err(wrong(message).hint("a preset must be a property in the tool's schema"));
         }
         if let Some(required) = shown.input_schema.get_mut("required").and_then(Value::as_array_mut)
         {

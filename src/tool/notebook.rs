@@ -1,4 +1,4 @@
-//! A user's notes, kept in the files of their workspace: read, added to, and merged without losing what others write.
+//! The notes about a user, in files of the workspace. Adding and merging never lose the changes of another writer.
 
 use std::rc::Rc;
 
@@ -6,17 +6,17 @@ use crate::error::Result;
 use crate::policy::memory::{self, Notes};
 use crate::port::Host;
 use crate::slot::Slot;
-use crate::store::files::{Changes, File, Files, Shelf};
+use crate::store::workspace::files::{File, FileChanges, Files, OwnerFiles};
 
-/// The notes of an agent's users.
+/// The notes about the users of an agent.
 pub struct Notebook {
     files: Rc<Files>,
     host: Rc<dyn Host>,
 }
 
-/// A user's notes as they were read, so that a change of them can tell whether they still are.
+/// Notes as they were read. A later change fails if they are no longer the same.
 pub struct Pages {
-    /// What they say.
+    /// Their text.
     pub notes: Notes,
     known: Option<File>,
     days: Vec<(String, File)>,
@@ -28,24 +28,24 @@ impl Notebook {
         Notebook { files: Rc::clone(files), host: Rc::clone(host) }
     }
 
-    /// The files that a session's notes are in.
-    pub fn shelf(&self, slot: &Slot) -> Shelf<'_> {
+    /// The files that contain the notes of a session.
+    pub fn files(&self, slot: &Slot) -> OwnerFiles<'_> {
         self.files.of(slot)
     }
 
-    /// Whether notes may be added: the host may have said that no tool writes there.
+    /// Whether notes may be added. The host may have made the folder read-only.
     pub fn check_writable(&self, slot: &Slot) -> Result<()> {
-        self.shelf(slot).check_writable(&memory::day_file(self.host.now_ms()))
+        self.files(slot).check_writable(&memory::day_file(self.host.now_ms()))
     }
 
-    /// What a session's user is known by.
+    /// Reads the notes about the user of a session.
     pub async fn read(&self, slot: &Slot) -> Result<Pages> {
-        let shelf = self.shelf(slot);
-        let known = shelf.read(memory::FILE).await?;
+        let files = self.files(slot);
+        let known = files.read(memory::FILE).await?;
         let mut days = Vec::new();
-        for path in shelf.list_like(memory::DAYS).await? {
-            // One that is gone by now has just been merged.
-            days.extend(shelf.read(&path).await?.map(|file| (path, file)));
+        for path in files.list_like(memory::DAYS).await? {
+            // A file that is gone by now was just merged.
+            days.extend(files.read(&path).await?.map(|file| (path, file)));
         }
         let notes = Notes {
             known: known.as_ref().map(|file| file.text.clone()).unwrap_or_default(),
@@ -54,9 +54,8 @@ impl Notebook {
         Ok(Pages { notes, known, days })
     }
 
-    /// Adds facts to today's notes, but for those that are noted already, and a record that goes with them: how many
-    /// facts were new. With none nothing is written. `None`: somebody has written since the notes were read; nothing is
-    /// changed.
+    /// Adds the facts that are new to today's notes, together with a record. Returns the number of new facts; with none
+    /// nothing is written. `None`: another writer has changed the notes since they were read, and nothing is written.
     pub async fn add(
         &self,
         slot: &Slot,
@@ -71,28 +70,30 @@ impl Notebook {
             return Ok(Some(0));
         };
         let write = vec![(today.clone(), text)];
-        let changes = Changes { expect: (&today, found), write, record, ..Changes::default() };
-        Ok(self.shelf(slot).change(changes).await?.then_some(n_new))
+        let changes =
+            FileChanges { expect: (&today, found), write, record, ..FileChanges::default() };
+        Ok(self.files(slot).change(changes).await?.then_some(n_new))
     }
 
-    /// Puts a merged file in place of all notes that were read; what it replaces goes into the archive. Notes that
-    /// somebody has written meanwhile stay where they are. `false`: the file itself is such, and nothing is changed.
+    /// Replaces all notes that were read by one merged file. The replaced notes go into the archive. Notes that another
+    /// writer has changed since they were read stay. Returns `false` if the file itself was changed: then nothing is
+    /// written.
     pub async fn replace(&self, slot: &Slot, pages: &Pages, text: String) -> Result<bool> {
-        let shelf = self.shelf(slot);
+        let files = self.files(slot);
         let mut write = vec![(memory::FILE.to_owned(), text)];
         write.extend(
             pages.known.as_ref().map(|it| (memory::archived(memory::FILE), it.text.clone())),
         );
         let expect = (memory::FILE, pages.known.as_ref());
-        if !shelf.change(Changes { expect, write, ..Changes::default() }).await? {
+        if !files.change(FileChanges { expect, write, ..FileChanges::default() }).await? {
             return Ok(false);
         }
         for (path, day) in &pages.days {
             let place = memory::archived(path);
-            let earlier = shelf.read(&place).await?.map(|file| file.text).unwrap_or_default();
+            let earlier = files.read(&place).await?.map(|file| file.text).unwrap_or_default();
             let write = vec![(place, earlier + &day.text)];
             let (expect, remove) = ((path.as_str(), Some(day)), Some(path.as_str()));
-            shelf.change(Changes { expect, write, remove, ..Changes::default() }).await?;
+            files.change(FileChanges { expect, write, remove, ..FileChanges::default() }).await?;
         }
         Ok(true)
     }

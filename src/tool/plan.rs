@@ -1,4 +1,4 @@
-//! `plan_enter`, `plan_write` and `plan_exit`: the model plans first, and a person says whether it is carried out.
+//! `plan_enter`, `plan_write` and `plan_exit`: the model writes a plan, and a person approves or refuses it.
 
 use std::rc::Rc;
 
@@ -9,50 +9,50 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
 use crate::message::Block;
-use crate::port::{Effect, Opinion, Own, Tool, ToolRun, ToolSpec};
+use crate::port::{Effect, Opinion, OwnDecision, Tool, ToolRun, ToolSpec};
 use crate::state::PlanModeContext;
-use crate::store::files::Files;
+use crate::store::workspace::files::Files;
 
 /// What a plan tool does.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum PlanAction {
     Enter,
     Write,
     Exit,
 }
 
-/// Their names, what a model is told of them, and what they take.
-const TOOLS: &[(Kind, &str, &str, &str)] = &[
+/// Names, descriptions and input schemas of the tools.
+const TOOLS: &[(PlanAction, &str, &str, &str)] = &[
     (
-        Kind::Enter,
+        PlanAction::Enter,
         "plan_enter",
         "Switches plan mode on: nothing is changed until a plan is approved. For jobs that are large or hard to undo.",
         r#"{"type":"object","properties":{}}"#,
     ),
     (
-        Kind::Write,
+        PlanAction::Write,
         "plan_write",
         "Writes the plan, in place of what was written before: Markdown, with the steps in order.",
         r#"{"type":"object","properties":{"content":{"type":"string"}},"required":["content"]}"#,
     ),
     (
-        Kind::Exit,
+        PlanAction::Exit,
         "plan_exit",
         "Asks the user to approve the plan. Plan mode goes off if they do.",
         r#"{"type":"object","properties":{"summary":{"type":"string","description":"The plan in a few sentences"}}}"#,
     ),
 ];
 
-/// One of them.
+/// One of the plan tools.
 pub struct PlanTool {
     spec: Rc<ToolSpec>,
-    kind: Kind,
-    /// Where plans are written, unless the session says otherwise.
+    kind: PlanAction,
+    /// The file for the plan, unless the session names another.
     file: Rc<str>,
     files: Rc<Files>,
 }
 
-/// The three of them, over these files.
+/// The three tools, for these files.
 pub fn plan_tools(file: &str, files: &Rc<Files>) -> Vec<Rc<dyn Tool>> {
     let file: Rc<str> = file.into();
     let made = TOOLS.iter().map(|(kind, name, description, schema)| {
@@ -67,7 +67,7 @@ pub fn plan_tools(file: &str, files: &Rc<Files>) -> Vec<Rc<dyn Tool>> {
 }
 
 impl PlanModeContext {
-    /// Begins to plan, in this file unless there is one.
+    /// Enters plan mode. The plan goes into this file, unless the session has one already.
     pub fn enter(&mut self, file: &str) {
         self.plan_active = true;
         self.current_plan_file.get_or_insert_with(|| file.to_owned());
@@ -79,13 +79,13 @@ impl PlanTool {
         let plan = run.desk.facts().plan_mode_context;
         let file = plan.current_plan_file.as_deref().unwrap_or(&self.file);
         let text = match self.kind {
-            Kind::Enter => {
+            PlanAction::Enter => {
                 run.desk.change(&mut |facts| facts.plan_mode_context.enter(file));
                 format!(
                     "Plan mode is on. Write the plan to {file} with plan_write, then call plan_exit."
                 )
             }
-            Kind::Write => {
+            PlanAction::Write => {
                 let content = run.input.get("content").and_then(Value::as_str).unwrap_or_default();
                 if content.trim().is_empty() {
                     let message = "The plan is empty. What was written before is as it was.";
@@ -97,7 +97,7 @@ impl PlanTool {
                 });
                 format!("Wrote {file}.")
             }
-            Kind::Exit => {
+            PlanAction::Exit => {
                 run.desk.change(&mut |facts| facts.plan_mode_context.plan_active = false);
                 format!(
                     "The plan in {file} is approved and plan mode is off. Carry it out, step by step."
@@ -109,17 +109,21 @@ impl PlanTool {
 }
 
 impl PlanTool {
-    /// A plan is carried out only if a person says so, whatever else may run in this session.
+    /// A person must approve every plan, even if the permissions of the session allow everything.
     async fn opinion(&self, run: ToolRun<'_>) -> Result<Opinion> {
         let plan = run.desk.facts().plan_mode_context;
         let file = plan.current_plan_file.as_deref().unwrap_or(&self.file);
         let own = match self.kind {
-            Kind::Enter | Kind::Write => Own::Allow,
-            Kind::Exit if !plan.plan_active => Own::Deny("plan mode is off already".to_owned()),
-            Kind::Exit if self.files.of(run.slot).read(file).await?.is_none() => {
-                Own::Deny("there is no plan yet: write it with plan_write".to_owned())
+            PlanAction::Enter | PlanAction::Write => OwnDecision::Allow,
+            PlanAction::Exit if !plan.plan_active => {
+                OwnDecision::Deny("plan mode is off already".to_owned())
             }
-            Kind::Exit => Own::Danger(format!("the plan in {file} is to be carried out")),
+            PlanAction::Exit if self.files.of(run.slot).read(file).await?.is_none() => {
+                OwnDecision::Deny("there is no plan yet: write it with plan_write".to_owned())
+            }
+            PlanAction::Exit => {
+                OwnDecision::Danger(format!("the plan in {file} is to be carried out"))
+            }
         };
         Ok(Opinion { own, ..Opinion::default() })
     }

@@ -1,62 +1,69 @@
-//! `session_list`, `session_history` and `session_search`: the model reads what its user said before.
+//! `session_list`, `session_history` and `session_search`: the model reads earlier sessions of its user.
 
 use std::rc::Rc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::future::Local;
-use crate::json;
+use crate::json::to_text;
 use crate::message::Block;
-use crate::port::{Archive, Effect, Tool, ToolRun, ToolSpec, Wanted};
+use crate::port::{Effect, SessionQuery, SessionReader, Tool, ToolRun, ToolSpec};
 
-/// How many sessions are listed.
+/// Most sessions that are listed.
 const SESSIONS: usize = 50;
 
 /// What a session tool does.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SessionAction {
     List,
     History,
     Search,
 }
 
-/// Their names, what a model is told of them, and what they take. (Schemas as text are a third of the code.)
-const TOOLS: &[(Kind, &str, &str, &str)] = &[
+/// Names, descriptions and input schemas of the tools. (A schema as text takes a third of the code.)
+const TOOLS: &[(SessionAction, &str, &str, &str)] = &[
     (
-        Kind::List,
+        SessionAction::List,
         "session_list",
         "Lists the conversations with this user, newest first.",
         r#"{"type":"object","properties":{}}"#,
     ),
     (
-        Kind::History,
+        SessionAction::History,
         "session_history",
         "Shows the last messages of a conversation with this user. Long ones are cut.",
         r#"{"type":"object","properties":{"sessionId":{"type":"string"},"lastN":{"type":"integer","minimum":1,"maximum":200,"default":20}},"required":["sessionId"]}"#,
     ),
     (
-        Kind::Search,
+        SessionAction::Search,
         "session_search",
         "Finds messages of this and earlier conversations with this user by their words.",
         r#"{"type":"object","properties":{"query":{"type":"string"},"maxResults":{"type":"integer","minimum":1,"maximum":50,"default":10}},"required":["query"]}"#,
     ),
 ];
 
-/// A tool that reads the log.
+/// A tool that reads sessions.
 pub struct SessionTool {
     spec: Rc<ToolSpec>,
-    kind: Kind,
-    archive: Rc<dyn Archive>,
+    kind: SessionAction,
+    reader: Rc<dyn SessionReader>,
 }
 
-/// The three of them.
-pub fn session_tools(archive: &Rc<dyn Archive>) -> Vec<Rc<dyn Tool>> {
+/// The three tools. If `agents` are named, the tools can also read the sessions of these agents.
+pub fn session_tools(reader: &Rc<dyn SessionReader>, agents: &[String]) -> Vec<Rc<dyn Tool>> {
     let made = TOOLS.iter().map(|(kind, name, description, schema)| {
-        let schema = serde_json::from_str(schema).unwrap_or_default();
+        let mut schema: Value = serde_json::from_str(schema).unwrap_or_default();
+        if let Some(Value::Object(properties)) = schema.get_mut("properties")
+            && !agents.is_empty()
+        {
+            let named = format!("Read the sessions of another agent: {}.", agents.join(", "));
+            let property = json!({ "type": "string", "description": named });
+            properties.insert("agentId".to_owned(), property);
+        }
         let spec = ToolSpec::new(*name, *description, schema);
         let spec = Rc::new(ToolSpec { effect: Effect::Notes, ..spec });
-        Rc::new(SessionTool { spec, kind: *kind, archive: Rc::clone(archive) }) as Rc<dyn Tool>
+        Rc::new(SessionTool { spec, kind: *kind, reader: Rc::clone(reader) }) as Rc<dyn Tool>
     });
     made.collect()
 }
@@ -72,13 +79,15 @@ impl Tool for SessionTool {
             run.input.get(name).and_then(Value::as_u64).map_or(default, |number| number as usize)
         };
         let wanted = match self.kind {
-            Kind::List => Wanted::Sessions(SESSIONS),
-            Kind::History => Wanted::History(text("sessionId"), number("lastN", 20)),
-            Kind::Search => Wanted::Hits(text("query"), number("maxResults", 10)),
+            SessionAction::List => SessionQuery::Sessions(SESSIONS),
+            SessionAction::History => SessionQuery::History(text("sessionId"), number("lastN", 20)),
+            SessionAction::Search => SessionQuery::Hits(text("query"), number("maxResults", 10)),
         };
+        // Some models shorten the name of the argument.
+        let agent = ["agentId", "agent"].into_iter().map(text).find(|name| !name.is_empty());
         Box::pin(async move {
-            let found = self.archive.look_up(run.slot, wanted).await?;
-            Ok(vec![Block::text(json::to_text(&found))])
+            let found = self.reader.look_up(run.slot, agent, wanted).await?;
+            Ok(vec![Block::text(to_text(&found))])
         })
     }
 }

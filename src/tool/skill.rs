@@ -1,4 +1,4 @@
-//! Skills: instructions for particular jobs, of which a model knows the names until it loads one with `load_skill`.
+//! Skills: instructions for particular jobs. The model knows their names, and loads one with `load_skill`.
 
 use std::rc::Rc;
 
@@ -11,38 +11,38 @@ use crate::future::Local;
 use crate::message::Block;
 use crate::port::{Effect, Tool, ToolRun, ToolSpec};
 use crate::slot::Slot;
-use crate::store::files::Files;
+use crate::store::workspace::files::Files;
 use crate::tool::front_matter::FrontMatter;
 use crate::tool::group::ToolGroup;
 
-/// The tool.
+/// The name of the tool.
 pub const LOAD_SKILL: &str = "load_skill";
 
 const WHAT: &str = "Reads the instructions of a skill, and puts its tools on; with a path, one of the skill's other files.";
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"name":{"type":"string"},"path":{"type":"string"}},"required":["name"]}"#;
 
-/// Where a workspace has skills, each in a folder of its own.
+/// The folder of skills in a workspace; each skill is a folder in it.
 const FOLDER: &str = "skills/";
 
-/// What the instructions of a skill are in.
+/// The file with the instructions of a skill.
 const MAIN: &str = "SKILL.md";
 
-/// The longest description that is listed; a file may have any.
+/// Longest description in the list. Files may contain longer ones.
 const LONGEST: usize = 1_024;
 
-/// A skill that the host gives.
+/// A skill of the host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Skill {
     /// Its name.
     pub name: String,
-    /// What it is good for.
+    /// Its description.
     pub description: String,
     /// The instructions.
     pub content: String,
-    /// Other files, by path.
+    /// Other files: path and text.
     pub resources: Vec<(String, String)>,
-    /// The groups of tools that go on with it.
+    /// The groups of tools that are switched on with it.
     pub tool_groups: Vec<String>,
 }
 
@@ -51,13 +51,13 @@ pub struct Skill {
 pub struct Listed {
     /// Its name.
     pub name: String,
-    /// What it is good for.
+    /// Its description.
     pub description: String,
-    /// Where the workspace has it; none for one of the host's.
+    /// Its folder in the workspace; `None` for a skill of the host.
     folder: Option<String>,
 }
 
-/// Refuses skills that say nothing, two of one name, and groups that are not there.
+/// Refuses empty skills, two skills with the same name, and unknown groups.
 pub fn check(skills: &[Skill], groups: &[ToolGroup]) -> Result<()> {
     let wrong =
         |message: String, hint: &str| Err(Error::new(ErrorKind::Options, message).hint(hint));
@@ -67,24 +67,27 @@ pub fn check(skills: &[Skill], groups: &[ToolGroup]) -> Result<()> {
             let message = format!("skills[{index}] has no name, description or content");
             return wrong(
                 message,
-                "a skill is { name, description, content }, and none of them is blank",
+                "a skill is { name, description, content }, and no member may be blank",
             );
         }
         if skills.iter().take(index).any(|other| other.name == *name) {
             let message = format!("two skills are named \"{name}\"");
-            return wrong(message, "give each skill a name of its own");
+            return wrong(message, "give each skill a different name");
         }
         let is_known = |name: &&String| groups.iter().any(|group| group.name == **name);
         if let Some(unknown) = tool_groups.iter().find(|name| !is_known(name)) {
             let message = format!("skill \"{name}\": there is no group \"{unknown}\"");
-            return wrong(message, "toolGroups of a skill are names of the agent's toolGroups");
+            return wrong(
+                message,
+                "a skill's toolGroups are names of groups in the agent's toolGroups",
+            );
         }
     }
     Ok(())
 }
 
-/// All skills of a session: the host's, then those of the workspace. The host's own are never replaced: what a model
-/// may write must not speak for the host.
+/// All skills of a session: those of the host, then those of the workspace. A skill of the workspace never replaces a
+/// skill of the host, because the model may write to the workspace.
 pub async fn catalog(own: &[Skill], files: Option<&Files>, slot: &Slot) -> Result<Vec<Listed>> {
     let listed = |skill: &Skill| {
         let (name, description) = (skill.name.clone(), skill.description.clone());
@@ -92,11 +95,11 @@ pub async fn catalog(own: &[Skill], files: Option<&Files>, slot: &Slot) -> Resul
     };
     let mut skills: Vec<Listed> = own.iter().map(listed).collect();
     let Some(files) = files else { return Ok(skills) };
-    let shelf = files.of(slot);
-    for path in shelf.list(FOLDER.trim_end_matches('/')).await? {
+    let files = files.of(slot);
+    for path in files.list(FOLDER.trim_end_matches('/')).await? {
         let folder = path.strip_suffix(MAIN).and_then(|folder| folder.strip_suffix('/'));
         let Some(name) = folder.and_then(|folder| folder.strip_prefix(FOLDER)) else { continue };
-        let Some(file) = shelf.read(&path).await?.filter(|_| !name.contains('/')) else { continue };
+        let Some(file) = files.read(&path).await?.filter(|_| !name.contains('/')) else { continue };
         let front = FrontMatter::of(&file.text);
         let name = front.get("name").unwrap_or(name).to_owned();
         if skills.iter().all(|other| other.name != name) {
@@ -116,7 +119,7 @@ pub struct LoadSkill {
 }
 
 impl LoadSkill {
-    /// The tool over the host's skills and those of the workspace.
+    /// The tool for the skills of the host and of the workspace.
     pub fn new(own: Rc<[Skill]>, files: Option<Rc<Files>>) -> LoadSkill {
         let schema = serde_json::from_str(SCHEMA).unwrap_or_default();
         let spec = ToolSpec::new(LOAD_SKILL, WHAT, schema);
@@ -155,7 +158,7 @@ impl LoadSkill {
         Ok(vec![Block::text(found)])
     }
 
-    /// A file of a skill of the workspace, and the names of its other files.
+    /// A file of a skill in the workspace, and the names of its other files.
     async fn of_workspace(
         &self,
         slot: &Slot,
@@ -165,12 +168,12 @@ impl LoadSkill {
         let (Some(files), Some(folder)) = (&self.files, &skill.folder) else {
             return Ok((None, Vec::new()));
         };
-        let shelf = files.of(slot);
+        let files = files.of(slot);
         let inside =
             |path: &String| path.strip_prefix(folder)?.strip_prefix('/').map(str::to_owned);
         let others =
-            shelf.list(folder).await?.iter().filter_map(inside).filter(|it| it != path).collect();
-        let found = shelf.read(&[folder, "/", path].concat()).await?;
+            files.list(folder).await?.iter().filter_map(inside).filter(|it| it != path).collect();
+        let found = files.read(&[folder, "/", path].concat()).await?;
         let body = |text: String| {
             if path == MAIN { FrontMatter::of(&text).body.trim().to_owned() } else { text }
         };
@@ -188,7 +191,7 @@ impl Tool for LoadSkill {
     }
 }
 
-/// A file of one of the host's skills, and the names of its other files.
+/// A file of a skill of the host, and the names of its other files.
 fn of_host(skill: &Skill, path: &str) -> (Option<String>, Vec<String>) {
     let main = (MAIN.to_owned(), skill.content.clone());
     let (found, others): (Vec<_>, Vec<_>) =
@@ -197,7 +200,7 @@ fn of_host(skill: &Skill, path: &str) -> (Option<String>, Vec<String>) {
     (found.into_iter().next().map(|(_, text)| text), names)
 }
 
-/// Notes that a skill is loaded, and puts its tools on.
+/// Notes that a skill is loaded, and switches its groups of tools on.
 fn activate(run: ToolRun<'_>, name: &str, groups: &[String]) {
     run.desk.change(&mut |facts| {
         let tools = &mut facts.tool_context;

@@ -1,4 +1,4 @@
-//! The tools with which a model gives work to children, and hears of it.
+//! The tools with which a model starts subagents, sends messages to them and gets their results.
 
 use std::rc::Rc;
 
@@ -12,7 +12,7 @@ use crate::message::Block;
 use crate::port::{Tool, ToolRun, ToolSpec};
 use crate::spec::Effect;
 
-/// What a model is told of each.
+/// The descriptions and schemas for the model.
 const SPECS: &str = include_str!("subagents.json");
 
 /// Their names.
@@ -26,59 +26,60 @@ const NAMES: &[&str] = &[
     "wait_async_results",
 ];
 
-/// How long a tool may take that waits for a child: a little more than a model may wait.
-const PATIENCE_MS: u64 = 630_000;
+/// Timeout of a tool that waits for a subagent: a little longer than the longest wait that a model can ask for.
+const TIMEOUT_MS: u64 = 630_000;
 
-/// What a model asks of its children.
+/// A request of the model about its subagents.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the members are described to the model, in subagents.json")]
 pub enum Order<'a> {
-    /// A new child begins.
+    /// Starts a new child session.
     Spawn { agent: &'a str, says: &'a str, label: Option<&'a str>, wait_ms: u64 },
-    /// A child goes on.
+    /// Continues a child session.
     Send { to: &'a str, says: &'a str, wait_ms: u64 },
-    /// Which kinds there are, and which children.
+    /// Lists the kinds of subagents and the child sessions.
     Agents,
-    /// What they were given to do; only what stands so, if that is said.
+    /// Lists tasks; with a status, only tasks with that status.
     Tasks(Option<&'a str>),
-    /// How a task ended.
+    /// Reads the result of a task.
     Output { task: &'a str, wait_ms: u64 },
-    /// A task is to end.
+    /// Stops a task.
     Cancel(&'a str),
-    /// Waits for the end of one of these, or of all; none is every task whose end was not told.
+    /// Waits until one of these tasks has ended, or all. Without tasks: every task whose end was not reported.
     Wait { tasks: &'a [String], all: bool, wait_ms: u64 },
 }
 
-/// Whoever has children.
-pub trait Crew {
-    /// Does what a model asks, and tells it what came of that. What it refuses, the model can read.
+/// The engine's services for these tools.
+pub trait Subagents {
+    /// Carries out an order and returns the text for the model. The model can read an error too.
     fn take<'a>(&'a self, order: Order<'a>, run: ToolRun<'a>) -> Local<'a, Result<String>>;
 }
 
-/// All of them; `kinds` are the children that the options name.
-pub fn tools(crew: &Rc<dyn Crew>, kinds: &str) -> Result<Vec<Rc<dyn Tool>>> {
+/// All subagent tools. `kinds` describes the kinds of subagents in the agent's options.
+pub fn tools(subagents: &Rc<dyn Subagents>, kinds: &str) -> Result<Vec<Rc<dyn Tool>>> {
     let specs = json::list(&json::parse(SPECS.as_bytes(), "subagents.json")?, ToolSpec::from_json)
         .map_err(|misread| misread.into_error(ErrorKind::Internal, "subagents.json"))?;
     let tool = |mut spec: ToolSpec| {
-        spec.timeout_ms = Some(PATIENCE_MS);
-        // What a child does is ruled on where it does it.
+        spec.timeout_ms = Some(TIMEOUT_MS);
+        // The permissions of a child session are checked in that session.
         spec.effect = Effect::Notes;
         if spec.name == "agent_spawn" {
             spec.description.push_str(kinds);
         }
-        Rc::new(SubagentTool { spec: Rc::new(spec), crew: Rc::clone(crew) }) as Rc<dyn Tool>
+        Rc::new(SubagentTool { spec: Rc::new(spec), subagents: Rc::clone(subagents) })
+            as Rc<dyn Tool>
     };
     Ok(specs.into_iter().map(tool).collect())
 }
 
-/// Whether that is one of them.
+/// Whether this is the name of a subagent tool.
 pub fn is_one(name: &str) -> bool {
     NAMES.contains(&name)
 }
 
 struct SubagentTool {
     spec: Rc<ToolSpec>,
-    crew: Rc<dyn Crew>,
+    subagents: Rc<dyn Subagents>,
 }
 
 impl SubagentTool {
@@ -117,7 +118,7 @@ impl SubagentTool {
                 Order::Wait { tasks: &tasks, all, wait_ms: wait_ms(60.0) }
             }
         };
-        Ok(vec![Block::text(self.crew.take(order, run).await?)])
+        Ok(vec![Block::text(self.subagents.take(order, run).await?)])
     }
 }
 

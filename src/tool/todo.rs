@@ -1,4 +1,4 @@
-//! `todo_write`: the agent's own list of things to do. Whatever it refuses, the model can read why.
+//! `todo_write`: the model's list of tasks. If the tool refuses an input, the model can read why.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ pub struct TodoWrite {
 }
 
 impl TodoWrite {
-    /// The tool; the host gives new tasks their ids.
+    /// The tool. The host makes the ids of new tasks.
     pub fn new(host: Rc<dyn Host>) -> TodoWrite {
         let spec =
             ToolSpec::new("todo_write", WHAT, serde_json::from_str(SCHEMA).unwrap_or_default());
@@ -53,7 +53,7 @@ impl TodoWrite {
         Ok(vec![Block::text(text)])
     }
 
-    /// One of the list; a task of the same words keeps its id.
+    /// One task of the list. A task with the same text keeps its id.
     fn task(&self, index: usize, todo: &Value, known: &mut Vec<Task>) -> Result<Task> {
         let text = |name| todo.get(name).and_then(Value::as_str);
         let subject = text("content").unwrap_or_default().trim();
@@ -67,7 +67,7 @@ impl TodoWrite {
             state: state.unwrap_or(TaskState::Pending),
             priority: text("priority").map(str::to_owned),
             ..same.unwrap_or_else(|| Task {
-                id: id::mint(&*self.host),
+                id: id::random_id(&*self.host),
                 subject: subject.to_owned(),
                 state: TaskState::Pending,
                 priority: None,
@@ -87,7 +87,7 @@ impl Tool for TodoWrite {
     }
 }
 
-/// The list as a model and a person read it.
+/// The list as text.
 pub fn checklist(tasks: &[Task]) -> String {
     let line = |task: &Task| {
         let mark = match task.state {

@@ -1,4 +1,4 @@
-//! A call as TypeScript pulls it.
+//! A call that TypeScript polls.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::json;
 use crate::message::Message;
-use crate::wasm::error::to_js;
+use crate::wasm::error::{JsResult, to_js};
 use crate::wasm::task::{numbered, poll};
 
-/// A call under way. Stopping and emitting go through handles of their own, never through the call that is polled.
+/// A running call. `stop` and `emit` use separate handles, because the call itself may be borrowed by `poll`.
 #[wasm_bindgen]
 pub struct Call {
     number: u32,
@@ -29,7 +29,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn new(call: engine::Call) -> Call {
+    pub(crate) fn new(call: engine::Call) -> Call {
         let (number, waker) = numbered();
         let (id, cancel, outbox) = (call.id().to_string(), call.cancel(), call.outbox());
         let live = call.live();
@@ -45,7 +45,7 @@ impl Call {
         }
     }
 
-    pub(super) fn of_child(child: &engine::Child) -> Call {
+    pub(crate) fn of_child(child: &engine::Child) -> Call {
         let (number, waker) = numbered();
         let (cancel, outbox) = (child.cancel.clone(), Rc::clone(&child.outbox));
         let (id, live) = (child.task.id.clone(), Rc::clone(&child.live));
@@ -56,7 +56,7 @@ impl Call {
 
 #[wasm_bindgen]
 impl Call {
-    /// What `wake` is called with.
+    /// The number that `wake` is called with.
     #[wasm_bindgen(getter)]
     pub fn number(&self) -> u32 {
         self.number
@@ -68,9 +68,8 @@ impl Call {
         self.id.clone()
     }
 
-    /// Goes on. Answers with the events that have come as one JSON list, or `undefined` while it waits; the last
-    /// list ends in `call-end` or `error`. A call that nobody watches has only that last event to tell; what came
-    /// before it waits for whoever may watch later.
+    /// Polls the call. Returns the new events as one JSON list, or `undefined` while the call waits. The last list ends
+    /// with `call-end` or `error`. A call that is not watched returns only that last event; earlier events stay unread.
     pub fn poll(&self, watched: bool) -> Option<String> {
         let mut call = self.call.take()?;
         self.outbox.watch(watched);
@@ -91,53 +90,54 @@ impl Call {
         }
     }
 
-    /// The error it failed with, `cause` and all, once it has.
+    /// The error of a failed call, with its `cause`.
+    #[wasm_bindgen(unchecked_return_type = "unknown")]
     pub fn failure(&self) -> JsValue {
         self.cause.take()
     }
 
-    /// Interrupts it; the messages (a JSON list) are what the user says next.
-    pub fn stop(&self, says: &str) -> std::result::Result<(), JsValue> {
+    /// Interrupts the call; `says` is a JSON list of the user's next messages.
+    pub fn stop(&self, says: &str) -> JsResult<()> {
         let says = json::foreign(says.as_bytes(), json::DEEPEST).unwrap_or_default();
         let says = json::list(&says, Message::from_input).map_err(|misread| {
             to_js(
                 &misread
                     .into_error(ErrorKind::InputInvalid, "the message")
-                    .hint("say text, a message { content }, or a list of messages"),
+                    .hint("pass text, a message { content }, or a list of messages"),
             )
         })?;
         self.cancel.ask(Cause::Stopped(says));
         Ok(())
     }
 
-    /// Ends it because its signal fired.
+    /// Ends the call because its abort signal fired.
     pub fn abort(&self) {
         self.cancel.ask(Cause::Aborted);
     }
 
-    /// Tells whoever watches it something that does not end it.
+    /// Adds a warning to the events.
     pub fn warn(&self, code: String, message: String) {
         self.outbox.push(Event::Warning { code, message });
     }
 
-    /// Shows something of a tool that runs.
+    /// Adds partial output of a running tool to the events.
     pub fn emit(&self, tool_call_id: String, delta: String) {
         self.outbox.push(Event::ToolDelta { tool_call_id, delta });
     }
 
-    /// The AgentState but for its messages, as JSON; nothing where no tool or hook runs.
+    /// The AgentState without its messages, as JSON; only while a tool or hook runs.
     pub fn state(&self) -> Option<String> {
         self.live.without_messages().map(|state| json::to_text(&state))
     }
 
-    /// Of its messages: their lineage, and how many JavaScript may still have as they are.
+    /// The lineage of its messages, and how many of them have not changed since JavaScript last read them.
     pub fn shown(&self) -> Option<Vec<f64>> {
         let Shown { context, lineage, .. } = self.live.shown()?;
         let unchanged = lineage.take_unchanged().min(context.len());
         Some(vec![lineage.id() as f64, unchanged as f64])
     }
 
-    /// Its messages behind the known ones, as a JSON list.
+    /// The messages after the first `known` ones, as a JSON list.
     pub fn added(&self, known: usize) -> String {
         let shown = self.live.shown();
         let added = shown.as_ref().and_then(|shown| shown.context.get(known..));

@@ -1,4 +1,4 @@
-//! Errors on their way out, and whatever JavaScript throws on its way in.
+//! Errors across the border: our errors for JavaScript, and values that JavaScript throws.
 
 use std::fmt;
 use std::rc::Rc;
@@ -11,7 +11,10 @@ use crate::error::ErrorKind;
 use crate::policy::failure::{self, Failure, Meaning};
 use crate::policy::redact::redacted;
 
-/// What JavaScript threw: any value at all. Kept whole, so that it comes back as `cause`, the same object.
+/// The result of a call across the border. The error is a thrown JavaScript value.
+pub(crate) type JsResult<T> = std::result::Result<T, JsValue>;
+
+/// A value that JavaScript threw, of any type. It is kept, so that JavaScript gets the same object back as `cause`.
 struct Thrown {
     value: JsValue,
     text: String,
@@ -31,8 +34,8 @@ impl fmt::Display for Thrown {
 
 impl std::error::Error for Thrown {}
 
-/// What was thrown as an error of ours: of its own code if it has one of ours, else of `kind`.
-pub(super) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
+/// Converts a thrown value to our error type. The kind is that of its `code` if we know the code, otherwise `kind`.
+pub(crate) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
     let text = message_of(&value);
     let code = member(&value, "code").and_then(|code| code.as_string());
     let known = ErrorKind::ALL.iter().copied().find(|kind| Some(kind.code()) == code.as_deref());
@@ -42,18 +45,18 @@ pub(super) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
         Some(hint) => error.hint(hint),
         None => error,
     };
-    error.because(Rc::new(Thrown { value, text }))
+    error.with_cause(Rc::new(Thrown { value, text }))
 }
 
-/// The name of what was thrown, by which the kinds of `DOMException` are told apart. Reading it needs no class: some
-/// kinds are classes of their own in newer browsers.
-pub(super) fn name_of(thrown: &JsValue) -> String {
+/// The name of a thrown value. It tells the kinds of `DOMException` apart. The class cannot, because newer browsers use
+/// other classes for some kinds.
+pub(crate) fn name_of(thrown: &JsValue) -> String {
     member(thrown, "name").and_then(|name| name.as_string()).unwrap_or_default()
 }
 
-/// What a model written in JavaScript threw: of its own code if it has one of ours, else understood as a provider's
-/// refusal would be, by the status and the body that clients keep in their errors.
-pub(super) fn from_model(value: JsValue) -> Error {
+/// Converts a value that a model in JavaScript threw. If we know its `code`, the kind is that of the code. Otherwise it
+/// is classified like an error of a provider, by the status and the body that HTTP clients keep in their errors.
+pub(crate) fn from_model(value: JsValue) -> Error {
     let code = text_in(&value, "code");
     if ErrorKind::ALL.iter().any(|kind| Some(kind.code()) == code.as_deref()) {
         return from_js(value, ErrorKind::ModelFailed);
@@ -62,7 +65,7 @@ pub(super) fn from_model(value: JsValue) -> Error {
     let error = from_js(value, meaning.kind.unwrap_or(ErrorKind::ModelFailed));
     let understood = Error::new(error.kind(), redacted(error.message())).advise(meaning.advice);
     match error.cause() {
-        Some(cause) => understood.because(Rc::clone(cause)),
+        Some(cause) => understood.with_cause(Rc::clone(cause)),
         None => understood,
     }
 }
@@ -82,8 +85,8 @@ fn meaning_of(value: &JsValue) -> Meaning {
     })
 }
 
-/// An error as TypeScript makes a `LockgateError` of it.
-pub(super) fn to_js(error: &Error) -> JsValue {
+/// An error as a plain object, from which TypeScript makes a `LockgateError`.
+pub(crate) fn to_js(error: &Error) -> JsValue {
     let object = Object::new();
     let set = |name: &str, value: JsValue| {
         // Setting a member of a fresh plain object cannot throw.
@@ -103,19 +106,19 @@ pub(super) fn to_js(error: &Error) -> JsValue {
     object.into()
 }
 
-/// The words in whatever was thrown: nobody promises that it is an `Error`.
+/// The message of a thrown value, which need not be an `Error`.
 fn message_of(value: &JsValue) -> String {
     let thrown = value.as_string();
     let message =
         thrown.or_else(|| member(value, "message").and_then(|message| message.as_string()));
     message
         .filter(|text| !text.is_empty())
-        // A `DOMException` may have nothing but its name.
+        // A `DOMException` may have only a name.
         .or_else(|| Some(name_of(value)).filter(|name| !name.is_empty()))
-        .unwrap_or_else(|| "something without a message was thrown".into())
+        .unwrap_or_else(|| "a value without a message was thrown".into())
 }
 
-/// A member that is text.
+/// A member, if it is text.
 fn text_in(value: &JsValue, name: &str) -> Option<String> {
     member(value, name).and_then(|it| it.as_string())
 }

@@ -1,10 +1,11 @@
-//! Futures as JavaScript drives them: polled from outside, woken through one function.
+//! Futures that JavaScript polls. Each is a task with a number, and `wake` tells JavaScript which task can continue.
 //!
-//! `spawn_local` would run them in a microtask of its own, where a trap is an uncaught exception that ends a Node
-//! process and leaves every promise pending. Here TypeScript calls `poll` and catches what comes.
+//! `spawn_local` would run futures in microtasks. There a trap is an uncaught exception: it ends a Node process and
+//! leaves every promise pending. Here TypeScript calls `poll` and catches the trap.
 //!
-//! For promises and timers nothing of ours is called back, either: JavaScript keeps what has come, and wakes the task that
-//! last asked for it. A closure of ours for each would cost it a finaliser, and us a way in that has to be guarded.
+//! Promises and timers do not call Rust either: JavaScript keeps the result and wakes the task that last asked for it.
+//! A Rust closure for each promise would need a finaliser, and would be one more entry point where a trap must be
+//! caught.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -17,37 +18,38 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::error::Result;
 use crate::future::Local;
-use crate::wasm::error::to_js;
+use crate::wasm::error::{JsResult, to_js};
 
 #[wasm_bindgen]
 extern "C" {
-    /// What TypeScript does for an instance. None of it runs anybody's code before it returns.
+    /// The services of TypeScript for an instance of the wasm. Its methods run no code of users before they return.
+    #[wasm_bindgen(typescript_type = "JsInstance")]
     pub type JsInstance;
-    /// Takes note that a task can go on.
+    /// Records that a task can continue.
     #[wasm_bindgen(method, catch)]
-    fn wake(this: &JsInstance, task: u32) -> std::result::Result<(), JsValue>;
-    /// Takes note of the place of a fault of ours.
+    fn wake(this: &JsInstance, task: u32) -> JsResult<()>;
+    /// Records the place of a panic.
     #[wasm_bindgen(method, catch)]
-    fn report(this: &JsInstance, place: &str) -> std::result::Result<(), JsValue>;
-    /// Comes when the page is no longer frozen; none if it is not.
+    fn report(this: &JsInstance, place: &str) -> JsResult<()>;
+    /// A promise that resolves when the page is no longer frozen; none if it is not frozen.
     #[wasm_bindgen(method)]
-    pub(super) fn thawed(this: &JsInstance) -> Option<Promise>;
+    pub(crate) fn thawed(this: &JsInstance) -> Option<Promise>;
     /// Waits for a promise.
     #[wasm_bindgen(method)]
     fn wait(this: &JsInstance, promise: &Promise) -> JsWait;
-    /// Begins a timer, which ends with the instance: after a trap nothing would clear it.
+    /// Starts a timer. It ends with the instance, because after a trap nothing would clear it.
     #[wasm_bindgen(method)]
     fn sleep(this: &JsInstance, ms: f64) -> JsWait;
 
-    /// Something that JavaScript waits for in our place.
+    /// A promise or a timer that JavaScript waits for.
     type JsWait;
-    /// Whether it has come (1) or failed (2); if it has not yet (0), it will wake this task.
+    /// 1 if it has resolved, 2 if it has failed. If it is 0, JavaScript wakes this task later.
     #[wasm_bindgen(method)]
     fn poll(this: &JsWait, task: u32) -> u32;
-    /// What has come, or was thrown.
+    /// The result, or the thrown value.
     #[wasm_bindgen(method, getter)]
     fn value(this: &JsWait) -> JsValue;
-    /// Ends a timer.
+    /// Clears a timer.
     #[wasm_bindgen(method)]
     fn cancel(this: &JsWait);
 }
@@ -55,19 +57,19 @@ extern "C" {
 thread_local! {
     static INSTANCE: RefCell<Option<JsInstance>> = const { RefCell::new(None) };
     static LAST: Cell<u32> = const { Cell::new(0) };
-    /// The task that is polled now. Nothing of ours polls with a waker of its own.
+    /// The task that is polled now. No Rust code polls with another waker.
     static CURRENT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What TypeScript does for this instance, once it is installed.
-pub(super) fn instance<T>(ask: impl FnOnce(&JsInstance) -> T) -> Option<T> {
+/// Calls the services of TypeScript for this instance, if they are installed.
+pub(crate) fn instance<T>(ask: impl FnOnce(&JsInstance) -> T) -> Option<T> {
     INSTANCE.with(|place| place.borrow().as_ref().map(ask))
 }
 
 /// Waits for a promise.
-pub(super) async fn settled(promise: Promise) -> std::result::Result<JsValue, JsValue> {
+pub(crate) async fn settled(promise: Promise) -> JsResult<JsValue> {
     let Some(wait) = instance(|instance| instance.wait(&promise)) else {
-        // Nobody polls tasks here: a test of the stores alone.
+        // No instance is installed: this is a test of the stores alone.
         return JsFuture::from(promise).await;
     };
     poll_fn(|_| match wait.poll(CURRENT.get()) {
@@ -78,15 +80,15 @@ pub(super) async fn settled(promise: Promise) -> std::result::Result<JsValue, Js
     .await
 }
 
-/// A timer that is cleared when nobody waits for it any more: a Node process would live on for it.
-pub(super) struct Timer(Option<JsWait>);
+/// A timer that is cleared when it is dropped. A timer that is left running would keep a Node process alive.
+pub(crate) struct Timer(Option<JsWait>);
 
 impl Timer {
-    pub(super) fn new(ms: f64) -> Timer {
+    pub(crate) fn new(ms: f64) -> Timer {
         Timer(instance(|instance| instance.sleep(ms)))
     }
 
-    pub(super) fn poll(&self) -> Poll<()> {
+    pub(crate) fn poll(&self) -> Poll<()> {
         match &self.0 {
             Some(timer) if timer.poll(CURRENT.get()) > 0 => Poll::Ready(()),
             _ => Poll::Pending,
@@ -102,11 +104,11 @@ impl Drop for Timer {
     }
 }
 
-/// Tells this instance who serves it.
+/// Installs the services of TypeScript for this instance.
 #[wasm_bindgen]
 pub fn install(instance: JsInstance) {
     INSTANCE.with(|place| *place.borrow_mut() = Some(instance));
-    // Only the place: the message of a panic could hold what a user said.
+    // Only the place is reported: the message of a panic could contain text of a user.
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!("{}:{}", at.file(), at.line()));
         if let Some(place) = place {
@@ -115,15 +117,15 @@ pub fn install(instance: JsInstance) {
     }));
 }
 
-/// Traps, as a fault of ours would, with what somebody said in its message: for tests of what happens then.
+/// Panics with this text in its message. For tests of the behaviour after a trap.
 #[cfg(feature = "testing")]
 #[wasm_bindgen]
-#[expect(clippy::panic, reason = "that is what it is for")]
+#[expect(clippy::panic, reason = "this function exists to panic")]
 pub fn trap(says: Option<String>) {
     panic!("a trap was asked for: {}", says.unwrap_or_default());
 }
 
-/// Traps in the callback of a timer, where nobody could catch it.
+/// Panics in the callback of a timer, where no caller could catch it.
 #[cfg(feature = "testing")]
 #[wasm_bindgen(js_name = trapLater)]
 pub fn trap_later() {
@@ -137,19 +139,19 @@ extern "C" {
     fn set_timeout(then: &js_sys::Function);
 }
 
-/// What a future calls when it can go on: the number of its task.
+/// The waker of a task: it knows only the task's number.
 struct Number(u32);
 
 impl Wake for Number {
     fn wake(self: Arc<Self>) {
-        // A waker must be `Send`, which nothing of JavaScript's is: so it knows a number, and the rest is here.
-        // If taking note throws, there is nobody left to tell.
+        // A waker must be `Send`, and JavaScript values are not: so the waker holds a number.
+        // An error of `wake` is ignored, because no caller could handle it.
         let _ = instance(|instance| instance.wake(self.0));
     }
 }
 
-/// Polls something as part of a task.
-pub(super) fn poll<T>(
+/// Polls a part of a task.
+pub(crate) fn poll<T>(
     (number, waker): (u32, &Waker),
     poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
 ) -> Poll<T> {
@@ -157,38 +159,39 @@ pub(super) fn poll<T>(
     poll(&mut Context::from_waker(waker))
 }
 
-/// A number for a new task, and the waker that calls it.
-pub(super) fn numbered() -> (u32, Waker) {
+/// The number and the waker of a new task.
+pub(crate) fn numbered() -> (u32, Waker) {
     let number = LAST.get().wrapping_add(1);
     LAST.set(number);
     (number, Waker::from(Arc::new(Number(number))))
 }
 
-/// Something under way that ends in one answer.
+/// A future with one answer, which TypeScript polls.
 #[wasm_bindgen]
-pub struct Task {
+pub struct PolledTask {
     number: u32,
     waker: Waker,
     future: Cell<Option<Local<'static, Result<JsValue>>>>,
 }
 
-impl Task {
-    pub(super) fn new(future: Local<'static, Result<JsValue>>) -> Task {
+impl PolledTask {
+    pub(crate) fn new(future: Local<'static, Result<JsValue>>) -> PolledTask {
         let (number, waker) = numbered();
-        Task { number, waker, future: Cell::new(Some(future)) }
+        PolledTask { number, waker, future: Cell::new(Some(future)) }
     }
 }
 
 #[wasm_bindgen]
-impl Task {
-    /// What `wake` is called with.
+impl PolledTask {
+    /// The number that `wake` is called with.
     #[wasm_bindgen(getter)]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Goes on; answers, throws, or says `undefined` while it waits.
-    pub fn poll(&self) -> std::result::Result<Option<JsValue>, JsValue> {
+    /// Polls the future. Returns the answer, throws the error, or returns `undefined` while the future waits.
+    #[wasm_bindgen(unchecked_return_type = "unknown")]
+    pub fn poll(&self) -> JsResult<Option<JsValue>> {
         let Some(mut future) = self.future.take() else { return Ok(None) };
         match poll((self.number, &self.waker), |context| future.as_mut().poll(context)) {
             Poll::Ready(Ok(answer)) => Ok(Some(answer)),

@@ -1,4 +1,4 @@
-//! Whether a provider would take a conversation, and how it would: for people who use other frameworks.
+//! Checks and repairs a conversation for a provider's dialect. For applications that use other frameworks.
 
 use std::rc::Rc;
 
@@ -10,26 +10,25 @@ use crate::error::Result;
 use crate::json;
 use crate::message::Message;
 use crate::model::Dialect;
-use crate::model::transcript::{self, Turn};
-use crate::wasm::error::to_js;
-use crate::wasm::js::value;
-
-type Thrown<T> = std::result::Result<T, JsValue>;
+use crate::model::transcript::{self, WireTurn};
+use crate::wasm::error::{JsResult, to_js};
+use crate::wasm::values::value;
 
 /// What a provider would refuse in a JSON list of messages, as a JSON list.
 #[wasm_bindgen(js_name = checkTranscript)]
-pub fn check_transcript(messages: &str, dialect: &str) -> Thrown<String> {
+pub fn check_transcript(messages: &str, dialect: &str) -> JsResult<String> {
     let check = || {
         let messages = read(messages)?;
-        let turns: Vec<Turn<'_>> = messages.iter().map(|message| Turn::of(message)).collect();
+        let turns: Vec<WireTurn<'_>> =
+            messages.iter().map(|message| WireTurn::of(message)).collect();
         Ok(json::to_text(&transcript::check(&turns, named(dialect)?)))
     };
     check().map_err(|error| to_js(&error))
 }
 
-/// A JSON list of messages as a provider would take it.
+/// A JSON list of messages, repaired so that the provider accepts it.
 #[wasm_bindgen(js_name = repairTranscript)]
-pub fn repair_transcript(messages: &str, dialect: &str) -> Thrown<String> {
+pub fn repair_transcript(messages: &str, dialect: &str) -> JsResult<String> {
     let repair = || Ok(json::to_text(&transcript::repaired(&read(messages)?, named(dialect)?)));
     repair().map_err(|error| to_js(&error))
 }
@@ -38,7 +37,7 @@ fn read(messages: &str) -> Result<Vec<Rc<Message>>> {
     let messages = value(messages, ErrorKind::InputInvalid, "the transcript")?;
     let message = |value: &Value| Message::from_json(value).map(Rc::new);
     json::list(&messages, message).map_err(|misread| {
-        misread.into_error(ErrorKind::InputInvalid, "the transcript").hint("give a list of Msg")
+        misread.into_error(ErrorKind::InputInvalid, "the transcript").hint("pass a list of Msg")
     })
 }
 

@@ -1,4 +1,4 @@
-//! What needs a real browser: its stores against the list of rules, and their way of failing.
+//! Tests in a real browser: its stores against the store rules, and their failures.
 
 #![cfg(target_arch = "wasm32")]
 #![allow(
@@ -13,9 +13,9 @@ use std::rc::Rc;
 
 use lockgate::error::ErrorKind;
 use lockgate::port::{Batch, Committed, Page, Store};
-use lockgate::store::chunks::Chunks;
-use lockgate::store::rules::rules;
-use lockgate::wasm::{IndexedDb, LocalStore};
+use lockgate::store::backend::chunks::Chunks;
+use lockgate::store::backend::rules::rules;
+use lockgate::wasm::{IndexedDb, JsLocks, LocalStore};
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
@@ -24,20 +24,20 @@ wasm_bindgen_test_configure!(run_in_browser);
 
 thread_local!(static LAST: Cell<u32> = const { Cell::new(0) });
 
-/// A name that no other test has.
+/// A name that no other test uses.
 fn name() -> String {
     LAST.set(LAST.get() + 1);
     format!("test-{}-{}", js_sys::Date::now(), LAST.get())
 }
 
-/// A database that no other test has.
+/// A database that no other test uses.
 fn fresh() -> (String, IndexedDb) {
     let name = name();
     let database = IndexedDb::new(&name, "relaxed");
     (name, database)
 }
 
-/// Runs every rule on two stores over one place.
+/// Runs every rule on two stores over the same records.
 async fn keeps_every_rule<S: Store>(make: impl Fn() -> (S, S)) {
     for rule in rules().unwrap() {
         let (store, beside) = make();
@@ -65,12 +65,15 @@ async fn indexed_db_keeps_every_rule_strict_and_relaxed() {
 
 #[wasm_bindgen_test]
 async fn local_storage_keeps_every_rule() {
-    // One tab alone needs no lock: an operation that has begun waits for nothing.
-    let lock =
-        || js_sys::Function::new_no_args("return { ready: Promise.resolve(), release() {} }");
+    // A single tab needs no lock: its operations never wait.
+    let locks = || {
+        let held = "{ ready: Promise.resolve(), lost: undefined, release() {} }";
+        let made = js_sys::eval(&format!("({{ acquire: () => ({held}) }})")).unwrap();
+        made.unchecked_into::<JsLocks>()
+    };
     keeps_every_rule(|| {
         let name = name();
-        (LocalStore::new(&name, lock()), LocalStore::new(&name, lock()))
+        (LocalStore::new(&name, locks()), LocalStore::new(&name, locks()))
     })
     .await;
 }
@@ -118,7 +121,7 @@ fn factory() -> web_sys::IdbFactory {
     js_sys::Reflect::get(&js_sys::global(), &"indexedDB".into()).unwrap().unchecked_into()
 }
 
-/// Deletes a database behind the store's back, as another tab would.
+/// Deletes a database without the store, as another tab would.
 async fn delete(name: &str) {
     done(&factory().delete_database(name).unwrap()).await;
 }

@@ -1,4 +1,4 @@
-//! Chance that repeats.
+//! Random numbers from a seed.
 
 pub struct Chance(u64);
 

@@ -1,4 +1,4 @@
-//! Histories of every kind, as aborts, denials, compactions and switches of providers leave them, and worse.
+//! Random histories, as aborts, denials, compactions and changes of provider leave them, and worse ones.
 
 use std::rc::Rc;
 
@@ -7,9 +7,10 @@ use lockgate::message::{
     Block, CallState, MediaKind, Message, ResultState, Role, Source, ToolResult, ToolUse,
 };
 use lockgate::model::Dialect;
-use lockgate::model::openai::Flavour;
-use lockgate::model::provider::Options;
-use lockgate::model::transcript::{Turn, check, repaired};
+use lockgate::model::Flavour;
+use lockgate::model::options::ProviderOptions;
+use lockgate::model::provider::render;
+use lockgate::model::transcript::{WireTurn, check, repaired};
 use lockgate::port::{Lineage, Request, ToolSpec};
 use lockgate::slot::Slot;
 use serde_json::{Value, json};
@@ -115,7 +116,7 @@ fn block(chance: &mut Chance) -> Block {
     }
 }
 
-/// A history as one would grow, and then what can happen to it.
+/// A normal history, and then random damage to it.
 fn history(chance: &mut Chance) -> Vec<Rc<Message>> {
     let mut messages = Vec::new();
     for _ in 0..chance.below(7) {
@@ -128,7 +129,7 @@ fn history(chance: &mut Chance) -> Vec<Rc<Message>> {
             let calls: Vec<ToolUse> = (0..chance.below(4)).map(|_| call(chance)).collect();
             content.extend(calls.iter().cloned().map(Block::ToolUse));
             messages.push(Message::draft(Role::Assistant, content));
-            // An abort or a denial leaves some without a result, a stolen lock gives some two.
+            // After an abort or a denial a call may have no result; after a stolen lock it may have two.
             for call in &calls {
                 for _ in 0..chance.pick(&[1, 1, 1, 1, 0, 2]) {
                     let result = result(chance, call);
@@ -174,14 +175,16 @@ fn disturb(chance: &mut Chance, messages: &mut Vec<Message>) {
     }
 }
 
-fn readers() -> Vec<(Options, fn(&Value) -> Result<(), String>)> {
-    let mistral =
-        Options { flavour: Flavour::Mistral, ..Options::new(Dialect::OpenAi, "m-openai") };
+fn readers() -> Vec<(ProviderOptions, fn(&Value) -> Result<(), String>)> {
+    let mistral = ProviderOptions {
+        flavour: Flavour::Mistral,
+        ..ProviderOptions::new(Dialect::OpenAi, "m-openai")
+    };
     vec![
-        (Options::new(Dialect::OpenAi, "m-openai"), |body| wire::openai(body, false)),
+        (ProviderOptions::new(Dialect::OpenAi, "m-openai"), |body| wire::openai(body, false)),
         (mistral, |body| wire::openai(body, true)),
-        (Options::new(Dialect::Anthropic, "m-anthropic"), wire::anthropic),
-        (Options::new(Dialect::Gemini, "gemini-3-pro"), wire::gemini),
+        (ProviderOptions::new(Dialect::Anthropic, "m-anthropic"), wire::anthropic),
+        (ProviderOptions::new(Dialect::Gemini, "gemini-3-pro"), wire::gemini),
     ]
 }
 
@@ -207,7 +210,7 @@ fn no_history_makes_a_request_that_a_provider_would_refuse() {
                 generate: &generate,
                 form: None,
             };
-            let rendered = options.render(&request).unwrap();
+            let rendered = render(&options, &request).unwrap();
             let body: Value = serde_json::from_slice(&rendered.body).unwrap();
             if let Err(why) = refuses(&body) {
                 panic!("{:?}: {why}\n{}\nof {}", options.dialect, body, json!(messages));
@@ -218,15 +221,15 @@ fn no_history_makes_a_request_that_a_provider_would_refuse() {
 
 // H-12
 #[test]
-fn what_is_repaired_is_valid_and_stays_as_it_is_when_repaired_again() {
-    let mut chance =
-        Chance::new("what_is_repaired_is_valid_and_stays_as_it_is_when_repaired_again");
+fn a_repaired_history_is_valid_and_a_second_repair_changes_nothing() {
+    let mut chance = Chance::new("a_repaired_history_is_valid_and_a_second_repair_changes_nothing");
     for _ in 0..20_000 {
         let messages = history(&mut chance);
         for dialect in Dialect::ALL {
             let once: Vec<Rc<Message>> =
                 repaired(&messages, *dialect).into_iter().map(Rc::new).collect();
-            let turns: Vec<Turn<'_>> = once.iter().map(|message| Turn::of(message)).collect();
+            let turns: Vec<WireTurn<'_>> =
+                once.iter().map(|message| WireTurn::of(message)).collect();
             assert_eq!(check(&turns, *dialect), Vec::new(), "{}", json!(messages));
             let twice: Vec<Rc<Message>> =
                 repaired(&once, *dialect).into_iter().map(Rc::new).collect();

@@ -1,16 +1,17 @@
-//! Answers in the shapes that providers document: the same whole, cut at every byte, and cut at random.
+//! Answers in the documented formats of providers: read the same whole, cut at every byte, and cut at random.
 
 use std::fs;
 
 use lockgate::message::{Block, Delta};
 use lockgate::model::Dialect;
-use lockgate::model::provider::{Options, Reading};
+use lockgate::model::options::ProviderOptions;
+use lockgate::model::provider::ReplyReader;
 use lockgate::run::Assembly;
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
 
-/// A stream, by its dialect.
+/// A recorded stream of one dialect.
 struct Fixture {
     dialect: Dialect,
     name: String,
@@ -34,9 +35,9 @@ fn fixtures() -> Vec<Fixture> {
     fixtures
 }
 
-/// The deltas of an answer that comes in these pieces, and the error that ended it.
+/// The deltas of an answer that arrives in these pieces, and the error that ended it.
 fn read(dialect: Dialect, pieces: &[&[u8]]) -> (Vec<Delta>, Option<&'static str>) {
-    let mut reading = Reading::of(&Options::new(dialect, "m"));
+    let mut reading = ReplyReader::of(&ProviderOptions::new(dialect, "m"));
     let mut deltas = Vec::new();
     for piece in pieces {
         deltas.extend(reading.push(piece));
@@ -122,7 +123,7 @@ fn check(fixture: &Fixture, pieces: &[&[u8]], how: &str) {
     let (deltas, error) = read(fixture.dialect, pieces);
     let mut expect = fixture.expect.clone();
     let mut found = summary(&deltas, error);
-    // Only the fixtures that are about it say which signature a call has.
+    // Only some fixtures name the signature of a call.
     if expect.get("call_signature").is_none() {
         found.as_object_mut().unwrap().remove("call_signature");
     }
@@ -132,7 +133,7 @@ fn check(fixture: &Fixture, pieces: &[&[u8]], how: &str) {
 
 // M-02, M-03, M-04, M-05, M-13, M-14, M-15, M-17, R68
 #[test]
-fn every_recorded_stream_says_what_it_is_expected_to_say() {
+fn every_recorded_stream_gives_the_expected_answer() {
     let fixtures = fixtures();
     assert!(fixtures.len() >= 60, "{}", fixtures.len());
     for fixture in &fixtures {
@@ -204,7 +205,7 @@ fn a_stream_that_breaks_off_anywhere_before_its_reason_is_never_a_success() {
 // M-12
 #[test]
 fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
-    let mut reading = Reading::of(&Options::new(Dialect::OpenAi, "m"));
+    let mut reading = ReplyReader::of(&ProviderOptions::new(Dialect::OpenAi, "m"));
     let megabyte = vec![b'x'; 1_024 * 1_024];
     reading.push(b"data: ");
     let refused = (0..20).find_map(|n| {

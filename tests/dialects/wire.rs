@@ -1,5 +1,5 @@
-//! What providers refuse, looked for in the JSON that would go out: written by itself, so that a fault of the
-//! renderer or of its own validator is seen here.
+//! The rules of providers, checked on the JSON of a request. Written independently, so that a bug of the
+//! renderer or of its validator is found here.
 
 use std::collections::HashSet;
 

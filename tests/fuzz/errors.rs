@@ -1,4 +1,4 @@
-//! What providers say when they refuse: anything is understood, or it is not; nothing breaks, and nothing takes long.
+//! Error bodies of providers: any body is understood or not, without a panic and without taking long.
 
 use lockgate::error::ErrorKind;
 use lockgate::policy::failure::{Failure, meaning};
@@ -82,8 +82,8 @@ fn any_refusal_has_one_meaning() {
 }
 
 #[test]
-fn what_is_redacted_once_is_redacted() {
-    each("what_is_redacted", |chance| {
+fn redaction_removes_keys_and_a_second_redaction_changes_nothing() {
+    each("redaction_removes", |chance| {
         let words: Vec<String> = (0..chance.below(6)).map(|_| chance.word(WORDS)).collect();
         let text = words.join(chance.pick(&[" ", "\n", "\"", ": "]));
         let once = redacted(&text);

@@ -1,7 +1,7 @@
-//! Keys: whatever the ids are, no two share one, and every store takes them.
+//! Keys: for any ids, no two ids share a key, and every key fits every store.
 
 use lockgate::slot::Slot;
-use lockgate::store::key::{SlotKeys, folders, part, path, unpart};
+use lockgate::store::keys::{SlotKeys, folders, part, path, unpart};
 
 use crate::each;
 
@@ -11,14 +11,14 @@ fn is_fit(key: &str) -> bool {
 }
 
 #[test]
-fn no_two_ids_have_one_key_and_every_key_can_be_kept() {
+fn no_two_ids_share_a_key_and_every_key_fits_every_store() {
     each("no_two_ids", |chance| {
         let (one, other) = (chance.text(), chance.text());
         assert_eq!(part(&one) == part(&other), one == other, "{one:?} and {other:?}");
         let kept = unpart(&part(&one));
         assert!(kept.as_ref().is_none_or(|it| *it == one), "{one:?} became {kept:?}");
         assert!(kept.is_some() || part(&one).starts_with("h."), "{one:?} is lost");
-        // What is no key of ours is refused, and never taken for another id.
+        // A damaged key is refused, and never read as another id.
         let bent = String::from_utf8_lossy(&chance.bent(part(&one).as_bytes())).into_owned();
         if let Some(id) = unpart(&bent)
             && part(&id) == bent
@@ -54,8 +54,8 @@ fn no_two_slots_share_a_record() {
 }
 
 #[test]
-fn whatever_is_below_a_folder_has_a_key_below_its_key() {
-    each("whatever_is_below", |chance| {
+fn every_path_below_a_folder_has_a_key_below_the_folders_key() {
+    each("every_path_below", |chance| {
         let names = (0..1 + chance.below(9)).map(|_| chance.text().replace('/', "x") + "n");
         let names: Vec<String> = names.collect();
         let whole = names.join("/");

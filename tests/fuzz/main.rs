@@ -1,12 +1,14 @@
-//! Anything at all, thrown at everything that reads what others wrote: nothing may break, and what is read stays so.
+//! Random and damaged input for every reader of foreign data. Nothing may panic, and a value that is written and read
+//! again stays the same.
 //!
-//! Each input follows from its number. `INPUTS` says how many there are; `LOCKGATE_SEED` plays a single one. What once
-//! broke something has become a story of its own in `tests/native`.
+//! Each input is determined by its number. `INPUTS` is how many there are; `LOCKGATE_SEED` runs a single one. An input
+//! that once broke something has a test of its own in `tests/native`.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     missing_docs,
     unreachable_pub,
     reason = "a test that meets something unexpected is to fail there"
@@ -29,7 +31,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
 }
 
-/// Tries every input there is; the one that breaks something is named.
+/// Runs a check on every input, and prints the command that repeats a failing one.
 pub fn each(story: &str, mut check: impl FnMut(&mut Chance)) {
     let n_inputs = number("INPUTS").unwrap_or(20_000);
     let seeds = number("LOCKGATE_SEED").map_or(0..n_inputs, |seed| seed..seed + 1);

@@ -1,11 +1,11 @@
-//! Makes inputs: out of nothing, and out of good ones that are then spoilt.
+//! Makes inputs: random ones, and valid ones with random damage.
 
 use serde_json::{Map, Number, Value, json};
 
 /// A stream of numbers that depends on its seed alone.
 pub struct Chance(u64);
 
-/// Letters that separators, encodings, parsers and file systems trip over.
+/// Characters that cause trouble in separators, encodings, parsers and file systems.
 const LETTERS: &[&str] = &[
     "a", "b", "Z", "0", "9", "-", "--", ".", "..", "/", "\\", "_", "%", "%2e", "*", "**", "?", ":",
     " ", "\t", "\n", "\r", "\0", "\u{7f}", "\"", "'", "{", "}", "[", "]", "(", ")", ",", "~", "#",
@@ -37,18 +37,18 @@ impl Chance {
         self.below(n) == 0
     }
 
-    /// One of them.
+    /// A random item.
     pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
 
-    /// A text: mostly short, of letters that make trouble.
+    /// A text, mostly short, of characters that cause trouble.
     pub fn text(&mut self) -> String {
         let n = if self.one_in(20) { 20 + self.below(120) } else { self.below(8) };
         (0..n).map(|_| self.pick(LETTERS)).collect()
     }
 
-    /// A number as JSON has them, also one that is no good number anywhere else.
+    /// A JSON number, sometimes one that other formats cannot hold.
     fn number(&mut self) -> Value {
         match self.below(7) {
             0 => json!(self.below(3)),
@@ -61,7 +61,7 @@ impl Chance {
         }
     }
 
-    /// Any JSON, whose members often have these names.
+    /// Random JSON, whose members often have these names.
     pub fn json(&mut self, names: &[&str], depth: usize) -> Value {
         match self.below(if depth == 0 { 5 } else { 9 }) {
             0 => Value::Null,
@@ -88,7 +88,7 @@ impl Chance {
         self.pick(names).to_owned()
     }
 
-    /// The same with a few places spoilt.
+    /// The same value with random damage in a few places.
     pub fn spoilt(&mut self, good: &Value, names: &[&str]) -> Value {
         let mut value = good.clone();
         for _ in 0..self.below(4) {
@@ -124,7 +124,7 @@ impl Chance {
         }
     }
 
-    /// The same bytes with a few of them changed, gone, doubled or new.
+    /// The same bytes with a few of them changed, removed, doubled or added.
     pub fn bent(&mut self, good: &[u8]) -> Vec<u8> {
         let mut bytes = good.to_vec();
         for _ in 0..self.below(6) {

@@ -1,4 +1,4 @@
-//! Paths of files: each is refused, or leads to one file below its owner's place, under one spelling.
+//! Paths of files: each is refused, or names one file in its owner's folder.
 
 use std::cell::Cell;
 use std::future::{Future, pending};
@@ -10,8 +10,8 @@ use lockgate::error::ErrorKind;
 use lockgate::future::Local;
 use lockgate::port::{Host, Page, Store};
 use lockgate::slot::Slot;
-use lockgate::store::files::{Files, Workspace};
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::memory_store::MemoryStore;
+use lockgate::store::workspace::files::{Files, Workspace};
 
 use crate::each;
 use crate::make::Chance;

@@ -1,14 +1,16 @@
-//! Records that somebody else wrote: they are read or refused, and what is read is the same once it is written again.
+//! Foreign or damaged records: each is refused, or read and then unchanged when written and read again.
 
 use std::fmt::Debug;
+use std::rc::Rc;
 
 use lockgate::json::{self, Read};
 use lockgate::message::Message;
 use lockgate::state::{Facts, PermissionContext};
-use lockgate::store::entry::Entry;
-use lockgate::store::head::{Head, HeadRecord};
-use lockgate::store::info::SessionInfo;
-use lockgate::store::input::Input;
+use lockgate::store::format::entry::Entry;
+use lockgate::store::format::head::{Head, HeadRecord};
+use lockgate::store::format::input::Input;
+use lockgate::store::format::partial::PartialPiece;
+use lockgate::store::format::session_info::SessionInfo;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -58,6 +60,8 @@ const NAMES: &[&str] = &[
     "rule_content",
     "behavior",
     "usage",
+    "from",
+    "more",
     "metadata",
     "reason",
     "code",
@@ -74,7 +78,7 @@ const NAMES: &[&str] = &[
     "data",
 ];
 
-/// Good records of every kind.
+/// A valid record of every kind.
 fn good() -> Value {
     let text = json!({ "type": "text", "text": "hello" });
     let call = json!({ "type": "tool_use", "id": "c1", "name": "t", "input": { "x": 1 }, "state": "asking" });
@@ -109,12 +113,13 @@ fn good() -> Value {
                   "card": { "title": "t", "messages": 3, "asking": true },
                   "anchor": { "leaf": "000000000002.y", "view": [span] },
                   "open": { "callId": "c", "node": "n", "until": 5, "waiting": ["m"] } },
+        "piece": { "from": [0, 1, 2], "more": [text, call], "usage": { "outputTokens": 4 }, "messages": messages },
         "info": { "sessionId": "s", "userId": null, "title": "t", "summary": "l", "messages": 3, "updatedAt": "",
                   "createdAt": "", "branches": 1 },
     })
 }
 
-/// What is read, and written, is read again as it was.
+/// Checks that a value that can be read is the same after it is written and read again; false if it cannot be read.
 fn stays<T: Serialize + PartialEq + Debug>(value: &Value, read: fn(&Value) -> Read<T>) -> bool {
     let Ok(first) = read(value) else { return false };
     let written = json::to_bytes(&first);
@@ -125,7 +130,7 @@ fn stays<T: Serialize + PartialEq + Debug>(value: &Value, read: fn(&Value) -> Re
     true
 }
 
-/// A spoilt record of this kind; also one whose bytes are bent, if those still are JSON.
+/// A damaged record of this kind, sometimes with damaged bytes that are still JSON.
 fn spoilt(chance: &mut Chance, good: &Value) -> Value {
     if chance.one_in(8) {
         return chance.json(NAMES, 4);
@@ -139,7 +144,7 @@ fn spoilt(chance: &mut Chance, good: &Value) -> Value {
 
 fn story<T: Serialize + PartialEq + Debug>(name: &str, kind: &str, read: fn(&Value) -> Read<T>) {
     let good = good()[kind].clone();
-    assert!(stays(&good, read), "a good {kind} is read");
+    assert!(stays(&good, read), "a valid {kind} must be readable");
     each(name, |chance| {
         stays(&spoilt(chance, &good), read);
     });
@@ -153,35 +158,48 @@ fn live(value: &Value) -> Read<Value> {
 }
 
 #[test]
-fn a_state_is_read_or_refused_and_stays_as_it_was_read() {
-    story("a_state_is_read", "facts", Facts::from_json);
+fn a_state_is_refused_or_read_and_stays_the_same() {
+    story("a_state_is_refused", "facts", Facts::from_json);
 }
 
 #[test]
-fn permissions_are_read_or_refused_and_stay_as_they_were_read() {
-    story("permissions_are_read", "permissions", PermissionContext::from_json);
+fn permissions_are_refused_or_read_and_stay_the_same() {
+    story("permissions_are_refused", "permissions", PermissionContext::from_json);
 }
 
 #[test]
-fn a_log_entry_is_read_or_refused_and_stays_as_it_was_read() {
-    story("a_log_entry_is_read", "entry", Entry::from_json);
+fn a_log_entry_is_refused_or_read_and_stays_the_same() {
+    story("a_log_entry_is_refused", "entry", Entry::from_json);
 }
 
 #[test]
-fn a_message_is_read_or_refused_and_stays_as_it_was_read() {
-    story("a_message_is_read", "message", Message::from_json);
+fn a_piece_of_an_answer_is_refused_or_read_and_stays_the_same_and_fits_any_answer_or_none() {
+    story("a_piece_is_refused", "piece", PartialPiece::from_json);
+    let good = good();
+    each("a_piece_fits", |chance| {
+        let Ok(piece) = PartialPiece::from_json(&spoilt(chance, &good["piece"])) else { return };
+        let messages = json::list(&good["entry"]["messages"], Message::from_json).unwrap();
+        let mut answer: Vec<_> = messages.into_iter().map(Rc::new).collect();
+        piece.add_to(&mut answer);
+        piece.cut(&mut answer);
+    });
 }
 
 #[test]
-fn an_input_is_read_or_refused_and_stays_as_it_was_read() {
-    story("an_input_is_read", "input", Input::from_json);
+fn a_message_is_refused_or_read_and_stays_the_same() {
+    story("a_message_is_refused", "message", Message::from_json);
 }
 
 #[test]
-fn a_head_is_read_or_refused_and_stays_as_it_was_read() {
+fn an_input_is_refused_or_read_and_stays_the_same() {
+    story("an_input_is_refused", "input", Input::from_json);
+}
+
+#[test]
+fn a_head_is_refused_or_read_and_stays_the_same() {
     let good = good()["head"].clone();
-    assert!(live(&good).is_ok_and(|it| it.is_object()), "a good head is read");
-    each("a_head_is_read", |chance| {
+    assert!(live(&good).is_ok_and(|it| it.is_object()), "a valid head must be readable");
+    each("a_head_is_refused", |chance| {
         let value = spoilt(chance, &good);
         if let Ok(head) = live(&value)
             && head.is_object()
@@ -192,8 +210,8 @@ fn a_head_is_read_or_refused_and_stays_as_it_was_read() {
 }
 
 #[test]
-fn a_line_of_the_list_is_read_or_refused() {
+fn a_list_line_is_refused_or_read() {
     let good = good()["info"].clone();
-    assert!(SessionInfo::from_json(&good).is_ok(), "a good line is read");
-    each("a_line_of_the_list", |chance| drop(SessionInfo::from_json(&spoilt(chance, &good))));
+    assert!(SessionInfo::from_json(&good).is_ok(), "a valid list line must be readable");
+    each("a_list_line", |chance| drop(SessionInfo::from_json(&spoilt(chance, &good))));
 }

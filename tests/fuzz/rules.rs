@@ -1,7 +1,7 @@
-//! Rules: whatever they are, more of those that narrow never lets anything run that did not.
+//! Permission rules: for any rules, one more deny rule never allows more.
 
 use lockgate::policy::permission::{Policy, Ruling};
-use lockgate::port::{Effect, Opinion, Own};
+use lockgate::port::{Effect, Opinion, OwnDecision};
 use lockgate::state::{Behavior, PermissionContext, PermissionMode, Rule};
 
 use crate::each;
@@ -42,13 +42,18 @@ fn permissions(chance: &mut Chance) -> PermissionContext {
     }
 }
 
-/// What the tool says: of equal contents the same, as a tool would.
-fn opinion(policy: &Policy<'_>, own: &Own, fits: &dyn Fn(&str) -> bool, blind: bool) -> Opinion {
+/// The tool's opinion: equal contents always get the same answer.
+fn opinion(
+    policy: &Policy<'_>,
+    own: &OwnDecision,
+    fits: &dyn Fn(&str) -> bool,
+    blind: bool,
+) -> Opinion {
     let fits = policy.contents().into_iter().map(fits).collect();
     Opinion { own: own.clone(), fits: (!blind).then_some(fits), ..Opinion::default() }
 }
 
-/// How much a ruling lets run.
+/// The rank of a ruling: deny, ask, allow.
 fn width(ruling: &Ruling) -> u8 {
     match ruling {
         Ruling::Deny(_) => 0,
@@ -58,18 +63,18 @@ fn width(ruling: &Ruling) -> u8 {
 }
 
 #[test]
-fn no_rule_that_narrows_lets_anything_run_and_nothing_gets_past_one_that_denies() {
-    each("no_rule_that_narrows", |chance| {
+fn a_new_deny_rule_never_allows_more_and_every_matching_deny_rule_denies() {
+    each("a_new_deny_rule", |chance| {
         let (mut session, host) = (permissions(chance), permissions(chance));
         let host = (!chance.one_in(3)).then_some(host);
         let effects = [Effect::Acts, Effect::Reads, Effect::Edits, Effect::Notes];
         let effect = chance.pick(&effects);
         let own = match chance.below(5) {
-            0 => Own::Allow,
-            1 => Own::Ask("w".into()),
-            2 => Own::Deny("w".into()),
-            3 => Own::Danger("w".into()),
-            _ => Own::Pass,
+            0 => OwnDecision::Allow,
+            1 => OwnDecision::Ask("w".into()),
+            2 => OwnDecision::Deny("w".into()),
+            3 => OwnDecision::Danger("w".into()),
+            _ => OwnDecision::Pass,
         };
         let (fitting, blind) = (chance.pick(&["a/**", "b", ""]), chance.one_in(6));
         let fits = |content: &str| content == fitting;
@@ -98,20 +103,21 @@ fn no_rule_that_narrows_lets_anything_run_and_nothing_gets_past_one_that_denies(
 }
 
 #[test]
-fn a_child_is_never_allowed_what_its_parent_is_denied() {
-    each("a_child_is_never", |chance| {
-        let (parent, mut child) = (permissions(chance), permissions(chance));
-        child.narrow(&parent);
+fn a_child_is_allowed_only_what_its_parent_is_allowed() {
+    each("a_child_is_allowed", |chance| {
+        let (parent, own) = (permissions(chance), permissions(chance));
+        let mut child = own.clone();
+        child.limit(&parent);
         let fits = |content: &str| content == "b";
         let ruled = |of: &PermissionContext| {
             let policy = Policy::of(TOOL, None, of);
-            policy.rule(Effect::Acts, &opinion(&policy, &Own::Pass, &fits, false), None)
+            policy.rule(Effect::Acts, &opinion(&policy, &OwnDecision::Pass, &fits, false), None)
         };
-        let (above, below) = (ruled(&parent), ruled(&child));
-        let is_denied = matches!(above, Ruling::Deny(_));
-        assert!(!is_denied || below != Ruling::Allow, "{parent:?} {child:?}");
+        // A rule that asks comes before the mode, so a child may ask where its parent is denied.
+        let is_allowed = ruled(&parent) == Ruling::Allow;
+        assert!(is_allowed || ruled(&child) != Ruling::Allow, "{parent:?} {own:?}");
         let again = child.clone();
-        child.narrow(&parent);
-        assert_eq!(child, again, "narrowing twice is narrowing once");
+        child.limit(&parent);
+        assert_eq!(child, again, "a second limit by the same parent changes nothing");
     });
 }

@@ -1,11 +1,12 @@
-//! Streams of providers: however they are cut and whatever is in them, what is read of them is the same.
+//! Streams of providers: any stream gives the same result for every cut into pieces.
 
 use std::fs;
 
 use lockgate::message::Delta;
 use lockgate::model::Dialect;
 use lockgate::model::frames::Frames;
-use lockgate::model::provider::{Options, Reading};
+use lockgate::model::options::ProviderOptions;
+use lockgate::model::provider::ReplyReader;
 use lockgate::run::Assembly;
 use serde_json::{Value, json};
 
@@ -68,9 +69,9 @@ fn frames(pieces: &[&[u8]]) -> (Vec<String>, bool) {
     (out, failed)
 }
 
-/// What an answer comes to, and the error that ended it.
+/// The assembled answer, and the error that ended it.
 fn answer(dialect: Dialect, pieces: &[&[u8]]) -> Value {
-    let mut reading = Reading::of(&Options::new(dialect, "m"));
+    let mut reading = ReplyReader::of(&ProviderOptions::new(dialect, "m"));
     let mut deltas: Vec<Delta> = Vec::new();
     for piece in pieces {
         deltas.extend(reading.push(piece));
@@ -89,9 +90,9 @@ fn answer(dialect: Dialect, pieces: &[&[u8]]) -> Value {
 }
 
 #[test]
-fn a_stream_is_read_the_same_however_it_is_cut() {
+fn a_stream_gives_the_same_frames_for_every_cut() {
     let known = streams();
-    each("a_stream_is_read", |chance| {
+    each("a_stream_gives_the_same", |chance| {
         let bytes = stream(chance, &known);
         let pieces = chance.cut(&bytes);
         assert_eq!(frames(&[&bytes]), frames(&pieces), "{:?}", String::from_utf8_lossy(&bytes));
@@ -99,7 +100,7 @@ fn a_stream_is_read_the_same_however_it_is_cut() {
 }
 
 #[test]
-fn an_answer_is_the_same_however_its_stream_is_cut() {
+fn an_answer_is_the_same_for_every_cut_of_its_stream() {
     let known = streams();
     each("an_answer_is_the_same", |chance| {
         let bytes = stream(chance, &known);

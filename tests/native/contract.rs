@@ -6,13 +6,17 @@ use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
+use lockgate::engine::{ContextReport, Part, ToolInfo};
 use lockgate::error::ErrorKind;
 use lockgate::event::*;
 use lockgate::json::to_value;
 use lockgate::message::*;
 use lockgate::slot::Slot;
 use lockgate::state::*;
-use lockgate::store::info::SessionInfo;
+use lockgate::store::format::session_info::SessionInfo;
+use lockgate::store::operations::branches::Branch;
+use lockgate::store::operations::users::UserInfo;
+use lockgate::store::search::SearchHit;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -21,22 +25,40 @@ fn contract_values_are_written_for_typescript() {
     let mut out = String::from(
         "// Written by `cargo test contract`: one value of every kind, as Rust writes it. Do not edit.\n\n\
          import { CODES } from \"../../src/npm/errors.js\";\n\
-         import type { AgentEvent, AgentState, Block, Msg, Reason, Reply, SessionInfo, Source } from \"../../src/npm/types.js\";\n",
+         import type {\n  \
+         AgentEvent, AgentState, Ask, Block, Branch, CompactionReport, ContextReport, Msg, Note, PermissionContext, Reason, Reply, SearchHit,\n  \
+         SessionInfo, Source, ToolInfo, UserInfo,\n\
+         } from \"../../src/npm/types.js\";\n",
     );
+    out.push_str("\ntype KeysOf<T> = T extends unknown ? keyof T : never;\n");
     list(&mut out, "events", "AgentEvent", &events());
     seen(&mut out, "events", "AgentEvent[\"type\"]", "type");
     list(&mut out, "blocks", "Block", &blocks());
     seen(&mut out, "blocks", "Block[\"type\"]", "type");
-    list(&mut out, "messages", "Msg", &[message()]);
+    list(&mut out, "messages", "Msg", &[message(), failed_question()]);
     list(&mut out, "sources", "Source", &[url(), bytes()]);
     seen(&mut out, "sources", "Source[\"type\"]", "type");
     list(&mut out, "replies", "Reply", &[reply()]);
     list(&mut out, "states", "AgentState", &[state()]);
     list(&mut out, "sessions", "SessionInfo", &[info()]);
+    list(&mut out, "tools", "ToolInfo", &[tool()]);
+    list(&mut out, "asks", "Ask", &[ask(AskKind::Approval), ask(AskKind::Result)]);
+    list(&mut out, "permissions", "PermissionContext", &[facts().permission_context]);
+    list(&mut out, "compactions", "CompactionReport", &[report()]);
+    list(&mut out, "contexts", "ContextReport", &contexts());
+    list(&mut out, "parts", "ContextReport[\"parts\"][number]", &parts());
+    seen(&mut out, "parts", "ContextReport[\"parts\"][number][\"kind\"]", "kind");
+    list(&mut out, "branches", "Branch", &branches());
+    list(&mut out, "hits", "SearchHit", &[hit()]);
+    list(&mut out, "users", "UserInfo", &[user()]);
     let reasons = "interface Reasons { readonly reason: Reason }";
     writeln!(out, "\n{reasons}").unwrap();
     list(&mut out, "reasons", "Reasons", &reasons_of());
     seen(&mut out, "reasons", "Reason", "reason");
+    let notes: Vec<Value> = Note::ALL.iter().map(|note| json!({ "note": note.word() })).collect();
+    writeln!(out, "\ninterface Notes {{ readonly note: Note }}").unwrap();
+    list(&mut out, "notes", "Notes", &notes);
+    seen(&mut out, "notes", "Note", "note");
     codes(&mut out);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/values.ts");
     if fs::read_to_string(&path).unwrap_or_default() != out {
@@ -50,6 +72,13 @@ fn list<T: Serialize>(out: &mut String, name: &str, kind: &str, values: &[T]) {
         writeln!(out, "  {},", serde_json::to_string(value).unwrap()).unwrap();
     }
     writeln!(out, "] as const satisfies readonly {kind}[];").unwrap();
+    // Fails to compile if TypeScript knows a member that no value of the list has.
+    let unseen = format!("Exclude<KeysOf<{kind}>, KeysOf<(typeof {name})[number]>>");
+    writeln!(
+        out,
+        "export const all_members_of_{name}_are_seen: [{unseen}] extends [never] ? true : {unseen} = true;"
+    )
+    .unwrap();
 }
 
 /// Fails to compile if TypeScript knows a kind that the list does not have.
@@ -123,6 +152,17 @@ fn stamp(event: Event) -> Stamped {
     Stamped { event, slot: slot(), call_id: "call".into(), seq: 0, at: rfc3339(0.0) }
 }
 
+fn tool() -> ToolInfo {
+    ToolInfo {
+        name: "forecast".into(),
+        description: "the weather of tomorrow".into(),
+        input_schema: json!({ "type": "object" }),
+        source: "agent",
+        read_only: true,
+        active: false,
+    }
+}
+
 fn slot() -> Slot {
     Slot::new(None, "s1").unwrap()
 }
@@ -144,6 +184,13 @@ fn message() -> Message {
         metadata: Some(json!({ "free": 1 }).as_object().unwrap().clone()),
         ..Message::draft(Role::Assistant, blocks())
     }
+}
+
+fn failed_question() -> Message {
+    let asked = Message::draft(Role::User, vec![Block::text("why?")]);
+    let mut message = Message { id: "m2".into(), at: rfc3339(0.0), ..asked };
+    message.set_turn(&TurnState::Failed(ErrorKind::ModelAuth.code().into(), "the key".into()));
+    message
 }
 
 fn url() -> Source {
@@ -281,6 +328,72 @@ fn info() -> SessionInfo {
     let stored =
         json!({ "sessionId": "s1", "userId": null, "title": "t", "messages": 2, "updatedAt": "a" });
     SessionInfo::from_json(&stored).unwrap()
+}
+
+fn parts() -> Vec<Part> {
+    let part = |kind| Part {
+        kind,
+        message_id: Some("m1".into()),
+        replaces: None,
+        evicted_to: None,
+        tokens: 3,
+        text: "words".into(),
+    };
+    let replaces = Some(json!({ "first": "m1", "last": "m9", "messages": 9 }));
+    let evicted_to = Some("tool-results/m1.txt".into());
+    vec![
+        Part { message_id: None, ..part("system") },
+        Part { message_id: None, ..part("tools") },
+        Part { replaces, ..part("summary") },
+        Part { evicted_to, ..part("message") },
+        part("reminder"),
+    ]
+}
+
+fn contexts() -> Vec<ContextReport> {
+    let windows = [Some(8_000), None];
+    windows.map(|window| ContextReport { window, tokens: 15, parts: parts() }).into()
+}
+
+fn branches() -> Vec<Branch> {
+    let branch = |parent: Option<&str>| Branch {
+        id: "2.b".into(),
+        parent: parent.map(str::to_owned),
+        message_id: "m1".into(),
+        created_at: rfc3339(0.0),
+        text: "t".into(),
+        current: parent.is_some(),
+    };
+    vec![branch(None), branch(Some("1.a"))]
+}
+
+fn hit() -> SearchHit {
+    let (excerpt, at) = ("the words".into(), rfc3339(0.0));
+    SearchHit { slot: slot(), message_id: "m1".into(), role: Role::User, at, excerpt, score: 0.5 }
+}
+
+fn user() -> UserInfo {
+    UserInfo {
+        user_id: Some("alice".into()),
+        sessions: 2,
+        updated_at: "a".into(),
+        cursor: "c".into(),
+    }
+}
+
+#[test]
+fn contract_values_are_read_back_as_they_were_written() {
+    let blocks = blocks();
+    let read: Vec<Block> =
+        blocks.iter().map(|it| Block::from_json(&to_value(it)).unwrap()).collect();
+    assert_eq!(read, blocks);
+    assert_eq!(Message::from_json(&to_value(&message())).unwrap(), message());
+    let state = to_value(&state());
+    assert_eq!(Facts::from_json(&state).unwrap().permission_context, facts().permission_context);
+    let permissions = to_value(&facts().permission_context);
+    assert_eq!(PermissionContext::from_json(&permissions).unwrap(), facts().permission_context);
+    let info = info();
+    assert_eq!(to_value(&SessionInfo::from_json(&to_value(&info)).unwrap()), to_value(&info));
 }
 
 fn reasons_of() -> Vec<Value> {

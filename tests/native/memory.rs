@@ -1,32 +1,32 @@
-//! Memory: what is written down of a conversation, who is told of it, and who never waits for it.
+//! Memory: which facts are noted, who sees the notes, and that no reply waits for them.
 
 use std::cell::{Cell, RefCell};
 use std::future::{pending, ready};
 use std::rc::Rc;
 
+use crate::compaction::window::{Windowed, events};
 use crate::support::*;
-use crate::window::{Windowed, events};
 use lockgate::engine::{Agent, Builder, CallRequest, Options};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::event::Event;
 use lockgate::future::{Local, join_all};
 use lockgate::message::{Block, Delta, Finish};
 use lockgate::policy::compaction::When;
-use lockgate::policy::memory::{self, Memory, Notes};
+use lockgate::policy::memory::{self, Flush, Memory, Notes};
 use lockgate::port::{Deltas, Model, Request, Shared, Store};
 use lockgate::slot::Slot;
-use lockgate::store::files::Workspace;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::memory_store::MemoryStore;
+use lockgate::store::workspace::files::Workspace;
 use serde_json::json;
 
-/// A model that notes whatever the user says of theirs, and merges notes by sorting them.
+/// A model that notes every sentence with "my", and merges notes by sorting them.
 #[derive(Default)]
 struct Noter {
     asked: RefCell<Vec<String>>,
-    /// What it answers with instead, if it is told to.
+    /// Its answer instead, if set.
     says: RefCell<Option<Result<(String, Finish)>>>,
     hangs: Cell<bool>,
-    /// How often others run before it answers.
+    /// Whether other tasks run before it answers.
     slow: Cell<bool>,
 }
 
@@ -83,7 +83,7 @@ impl Deltas for Saying {
     }
 }
 
-/// An agent that remembers, and those who answer and note for it.
+/// An agent with a memory, its model, and the model that makes the notes.
 struct Story {
     agent: Agent,
     model: Rc<Windowed>,
@@ -101,7 +101,7 @@ impl Story {
             (Rc::new(Windowed::default()), Rc::new(Noter::default()), TestHost::new());
         let mut options = Options::new("helper");
         options.system_prompt = "You are helpful.".to_owned();
-        options.memory = Some(Memory::default());
+        options.memory = Some(Memory { flush: Flush::Always, ..Memory::default() });
         set(&mut options);
         let agent = Builder::new(options)
             .model(Rc::clone(&model) as _)
@@ -113,7 +113,7 @@ impl Story {
         Story { agent, model, noter, host }
     }
 
-    /// Says something in a session, and does what is to be done after it.
+    /// Sends a message to a session, and does the work after the call.
     fn says(&self, slot: &Slot, text: &str) {
         let mut call = self.agent.begin(CallRequest::new(slot.clone(), text)).unwrap();
         block_on(call.finish()).unwrap();
@@ -144,7 +144,7 @@ fn slot_of(user: &str, session: &str) -> Slot {
 }
 
 #[test]
-fn a_fact_of_the_third_turn_is_known_in_a_new_session_of_that_user_and_of_no_other() {
+fn a_fact_from_the_third_turn_is_known_in_a_new_session_of_that_user_only() {
     let story = Story::new();
     for text in ["What is the weather like?", "And where you are?", "By the way, my name is Ada"] {
         story.says(&slot_of("ada", "s1"), text);
@@ -158,21 +158,27 @@ fn a_fact_of_the_third_turn_is_known_in_a_new_session_of_that_user_and_of_no_oth
 }
 
 #[test]
-fn r58_with_nothing_new_no_model_is_asked() {
+fn r58_no_model_is_asked_when_nothing_is_new() {
     let story = Story::new();
     let slot = slot_of("ada", "s1");
     story.says(&slot, "ok");
-    assert_eq!(story.noter.n_asked(), 0, "that was too little to ask about");
+    assert_eq!(story.noter.n_asked(), 0, "the message is too short to ask about");
     story.says(&slot, "my dog is called Rex");
     assert_eq!(story.noter.n_asked(), 1);
-    assert!(story.noter.asked.borrow()[0].contains("Human: ok"), "what was too little is not lost");
+    assert!(
+        story.noter.asked.borrow()[0].contains("Human: ok"),
+        "a message that was too short is read later"
+    );
     block_on(story.agent.afterwards());
     story.says(&slot, "thx");
     assert_eq!(story.noter.n_asked(), 1);
     story.says(&slot, "what about the weather tomorrow?");
     assert_eq!(story.noter.n_asked(), 2);
-    assert!(!story.noter.asked.borrow()[1].contains("Human: my dog"), "only what is new");
-    // NONE writes nothing, and is not asked again, also not by an agent that has just begun.
+    assert!(
+        !story.noter.asked.borrow()[1].contains("Human: my dog"),
+        "only new messages are shown"
+    );
+    // The answer NONE writes nothing, and the same messages are not shown again, even by a new agent.
     assert_eq!(story.notes("ada"), "- my dog is called Rex\n");
     let store = memory();
     let first = Story::on(&store, |_| {});
@@ -183,7 +189,7 @@ fn r58_with_nothing_new_no_model_is_asked() {
 }
 
 #[test]
-fn what_is_known_is_the_same_text_byte_for_byte_until_it_changes() {
+fn the_text_of_the_notes_stays_the_same_byte_for_byte_until_a_note_changes() {
     let story = Story::new();
     story.says(&slot_of("ada", "s1"), "my cat is grey");
     story.says(&slot_of("ada", "s1"), "what is two and two?");
@@ -196,7 +202,7 @@ fn what_is_known_is_the_same_text_byte_for_byte_until_it_changes() {
 }
 
 #[test]
-fn two_sessions_that_tell_the_same_at_once_write_it_once_and_lose_nothing() {
+fn two_sessions_that_state_the_same_fact_at_once_note_it_once_and_lose_nothing() {
     let story = Story::new();
     story.noter.slow.set(true);
     for (session, text) in
@@ -214,13 +220,13 @@ fn two_sessions_that_tell_the_same_at_once_write_it_once_and_lose_nothing() {
 }
 
 #[test]
-fn two_agents_that_look_through_one_session_at_once_write_it_once() {
+fn two_agents_that_read_one_session_at_once_note_its_fact_once() {
     let store = memory();
     let (one, other) = (Story::on(&store, |_| {}), Story::on(&store, |_| {}));
     let slot = slot_of("ada", "s1");
     for (story, text) in [(&one, "my name is Ada"), (&other, "my hat is blue")] {
         story.noter.slow.set(true);
-        // They would not find the same words for it.
+        // The two agents word the same fact differently.
         let says = format!("- {} (as I heard it)", story.host_name());
         *story.noter.says.borrow_mut() = Some(Ok((says, Finish::Stop)));
         let mut call = story.agent.begin(CallRequest::new(slot.clone(), text)).unwrap();
@@ -235,7 +241,7 @@ fn two_agents_that_look_through_one_session_at_once_write_it_once() {
 }
 
 impl Story {
-    /// What tells two nodes apart.
+    /// A name that differs between two nodes.
     fn host_name(&self) -> String {
         format!("{:p}", Rc::as_ptr(&self.host))
     }
@@ -243,7 +249,7 @@ impl Story {
 
 // R57
 #[test]
-fn r57_a_model_that_hangs_or_fails_delays_no_reply_and_loses_none() {
+fn r57_a_memory_model_that_hangs_or_fails_delays_no_reply_and_loses_no_fact() {
     let story = Story::new();
     let slot = slot_of("ada", "s1");
     story.noter.hangs.set(true);
@@ -251,13 +257,13 @@ fn r57_a_model_that_hangs_or_fails_delays_no_reply_and_loses_none() {
     assert_eq!(block_on(call.finish()).unwrap().text, "all right");
     let mut after = Box::pin(story.agent.afterwards());
     assert!(poll_once(&mut after).is_pending());
-    // The next call goes through while it hangs.
+    // The next call succeeds while the memory model hangs.
     let mut call = story.agent.begin(CallRequest::new(slot.clone(), "are you there?")).unwrap();
     assert_eq!(block_on(call.finish()).unwrap().text, "all right");
     story.host.pass(121_000.0);
     story.noter.hangs.set(false);
     block_on(after);
-    // Both were looked through then, in one go.
+    // Both turns are then read, by one request.
     assert_eq!(story.noter.n_asked(), 2);
     assert_eq!(story.notes("ada"), "- my name is Ada\n");
 
@@ -270,9 +276,13 @@ fn r57_a_model_that_hangs_or_fails_delays_no_reply_and_loses_none() {
     let warned = events(&mut call).into_iter().any(|event| {
         matches!(event, Event::Warning { code, message } if code == "memory" && message.contains("out of order"))
     });
-    assert!(warned, "the next call tells of it");
+    assert!(warned, "the next call warns of the failure");
     block_on(story.agent.afterwards());
-    assert_eq!(story.notes("ada"), "- my name is Ada\n- my hat is blue\n", "and it was not lost");
+    assert_eq!(
+        story.notes("ada"),
+        "- my name is Ada\n- my hat is blue\n",
+        "the fact is noted later"
+    );
     assert_eq!(told_in(&story, &slot).len(), 8);
 }
 
@@ -282,7 +292,7 @@ fn told_in(story: &Story, slot: &Slot) -> Vec<String> {
 }
 
 #[test]
-fn a_shutdown_that_will_not_wait_ends_a_model_that_hangs() {
+fn an_immediate_shutdown_ends_a_memory_model_that_hangs() {
     let story = Story::new();
     story.noter.hangs.set(true);
     let slot = slot_of("ada", "s1");
@@ -312,9 +322,11 @@ fn a_store_that_cannot_read_the_notes_fails_no_call() {
     assert_eq!(story.told(), "You are helpful.");
 }
 
-/// An agent whose notes are soon enough to be merged.
+/// An agent whose notes soon need to be merged.
 fn merging() -> Story {
-    Story::on(&memory(), |options| options.memory = Some(Memory { max_tokens: 120 }))
+    Story::on(&memory(), |options| {
+        options.memory = Some(Memory { max_tokens: 120, flush: Flush::Always });
+    })
 }
 
 #[test]
@@ -349,7 +361,7 @@ fn a_merge_that_is_empty_cut_off_or_far_too_short_or_long_changes_nothing_and_is
         let story = merging();
         let long = format!("my number is {}", "9 ".repeat(100));
         *story.noter.says.borrow_mut() = Some(Ok((format!("- {long}"), Finish::Stop)));
-        // The model is asked for facts, and then to merge: it answers both alike.
+        // The model is asked for facts and then for a merge, and gives both the same answer.
         story.says(&slot_of("ada", "s1"), "this is a long story");
         assert_eq!(story.noter.n_asked(), 2);
         let notes = story.notes("ada");
@@ -361,12 +373,12 @@ fn a_merge_that_is_empty_cut_off_or_far_too_short_or_long_changes_nothing_and_is
         assert!(story.notes("ada").starts_with(&notes));
         let n_asked = story.noter.n_asked();
         story.says(&slot_of("ada", "s1"), "this is a third story");
-        assert_eq!(story.noter.n_asked(), n_asked + 1, "only for facts");
+        assert_eq!(story.noter.n_asked(), n_asked + 1, "it is asked for facts, not for a merge");
     }
 }
 
 #[test]
-fn what_is_noted_while_notes_are_merged_is_not_lost() {
+fn a_fact_noted_while_notes_are_merged_is_not_lost() {
     let story = merging();
     story.noter.slow.set(true);
     let long = format!("my number is {}", "9 ".repeat(100));
@@ -377,7 +389,7 @@ fn what_is_noted_while_notes_are_merged_is_not_lost() {
     while story.noter.n_asked() < 2 {
         assert!(poll_once(&mut after).is_pending());
     }
-    // Now the notes are with the model that merges them.
+    // Now the model is merging the notes.
     let files = story.agent.files(Some("ada")).unwrap();
     let text = format!("{}- my hat is blue\n", story.notes("ada"));
     block_on(files.put(&story.today(), &text)).unwrap();
@@ -387,7 +399,7 @@ fn what_is_noted_while_notes_are_merged_is_not_lost() {
 }
 
 #[test]
-fn r51_a_summary_lets_nothing_go_that_was_not_looked_through() {
+fn r51_a_summary_replaces_no_message_that_memory_has_not_read() {
     for flush in [true, false] {
         let story = Story::on(&memory(), |options| {
             options.compaction.when = When::ByTrigger;
@@ -400,7 +412,7 @@ fn r51_a_summary_lets_nothing_go_that_was_not_looked_through() {
             story.says(&slot, text);
         }
         assert_eq!(story.model.condensed.borrow().len(), 1);
-        assert_eq!(story.noter.n_asked(), usize::from(flush), "however little it is");
+        assert_eq!(story.noter.n_asked(), usize::from(flush), "a short message is read too");
         if flush {
             let asked = story.noter.asked.borrow();
             assert!(asked[0].contains("Human: my") && !asked[0].contains("what was said"));
@@ -409,7 +421,92 @@ fn r51_a_summary_lets_nothing_go_that_was_not_looked_through() {
 }
 
 #[test]
-fn d_66_without_a_memory_nothing_is_asked_and_nothing_written() {
+fn a_session_is_searched_at_most_every_ten_minutes_and_loses_no_fact() {
+    let store = memory();
+    let throttled = |options: &mut Options| options.memory = Some(Memory::default());
+    let (first, second) = (Story::on(&store, throttled), Story::on(&store, throttled));
+    let slot = slot_of("ada", "s1");
+    first.says(&slot, "my dog is called Rex");
+    first.says(&slot, "my hat is blue and wide");
+    assert_eq!(first.noter.n_asked(), 1);
+    second.host.pass(599_000.0);
+    second.says(&slot, "my name is Ada Lovelace");
+    assert_eq!(second.noter.n_asked(), 0, "another process knows when it was searched");
+    second.host.pass(1_000.0);
+    second.says(&slot_of("ada", "s2"), "ok");
+    assert_eq!(second.noter.n_asked(), 1, "the work after any call searches the session");
+    let all = "- my dog is called Rex\n- my hat is blue and wide\n- my name is Ada Lovelace\n";
+    assert_eq!(second.notes("ada"), all);
+}
+
+#[test]
+fn a_throttled_session_is_searched_for_a_compaction_in_a_call() {
+    let story = Story::on(&memory(), |options| {
+        options.memory = Some(Memory::default());
+        options.compaction.when = When::ByTrigger;
+        (options.compaction.trigger_messages, options.compaction.keep_messages) = (6, 1);
+    });
+    for text in ["my dog is called Rex", "my hat is blue and wide", "my name is Ada", "go on"] {
+        story.model.then(vec![Delta::Text("a long answer ".repeat(50))]);
+        story.says(&slot_of("ada", "s1"), text);
+    }
+    assert_eq!((story.model.condensed.borrow().len(), story.noter.n_asked()), (1, 2));
+    assert!(story.notes("ada").contains("my hat is blue"));
+}
+
+#[test]
+fn without_flushes_only_the_models_own_tools_note_facts() {
+    let story = Story::on(&memory(), |options| {
+        options.memory = Some(Memory { flush: Flush::Never, ..Memory::default() });
+    });
+    let slot = slot_of("ada", "s1");
+    for _ in 0..3 {
+        story.model.then(vec![Delta::Text("a long answer ".repeat(50))]);
+        story.says(&slot, "my name is Ada");
+    }
+    block_on(story.agent.compact(&slot)).unwrap();
+    block_on(story.agent.afterwards());
+    assert_eq!((story.noter.n_asked(), story.notes("ada")), (0, String::new()));
+}
+
+#[test]
+fn compact_notes_facts_before_it_makes_the_summary() {
+    for flush in [true, false] {
+        let story = Story::on(&memory(), |options| {
+            options.memory = Some(Memory::default());
+            options.compaction.flush = flush;
+        });
+        let slot = slot_of("ada", "s1");
+        for text in ["hello my friend, how are you?", "my hat is blue", "my name is Ada"] {
+            story.model.then(vec![Delta::Text("a long answer ".repeat(50))]);
+            story.says(&slot, text);
+        }
+        assert_eq!(story.notes("ada"), "- hello my friend, how are you?\n");
+        // Nobody does the work after the call.
+        block_on(story.agent.compact(&slot)).unwrap();
+        assert_eq!(story.model.condensed.borrow().len(), 1);
+        assert_eq!(story.notes("ada").contains("- my hat is blue\n- my name is Ada\n"), flush);
+    }
+}
+
+#[test]
+fn compact_makes_its_summary_even_if_the_memory_model_fails() {
+    let story = Story::on(&memory(), |options| options.memory = Some(Memory::default()));
+    let slot = slot_of("ada", "s1");
+    *story.noter.says.borrow_mut() = Some(Err(Error::new(ErrorKind::ModelFailed, "out of order")));
+    for text in ["my hat is blue", "my name is Ada"] {
+        story.model.then(vec![Delta::Text("a long answer ".repeat(50))]);
+        story.says(&slot, text);
+    }
+    block_on(story.agent.compact(&slot)).unwrap();
+    assert_eq!((story.model.condensed.borrow().len(), story.notes("ada")), (1, String::new()));
+    *story.noter.says.borrow_mut() = None;
+    story.says(&slot, "let us go on now");
+    assert_eq!(story.notes("ada"), "- my hat is blue\n- my name is Ada\n");
+}
+
+#[test]
+fn d_66_without_memory_no_model_is_asked_and_nothing_is_written() {
     let store = memory();
     let story = Story::on(&store, |options| {
         options.memory = None;
@@ -427,7 +524,7 @@ fn d_66_without_a_memory_nothing_is_asked_and_nothing_written() {
 
 // R59, R61
 #[test]
-fn r59_without_a_user_notes_are_of_one_session_unless_a_browser_keeps_them() {
+fn r59_notes_without_a_user_belong_to_one_session_unless_the_store_is_a_browser() {
     let alone = |session: &str| Slot::new(None, session).unwrap();
     for shared in [Shared::Process, Shared::Origin] {
         let store: Rc<dyn Store> = Rc::new(MemoryStore::shared_by(shared));
@@ -441,7 +538,7 @@ fn r59_without_a_user_notes_are_of_one_session_unless_a_browser_keeps_them() {
 }
 
 #[test]
-fn r61_the_tools_note_find_and_show_what_is_known_of_their_user_only() {
+fn r61_the_memory_tools_write_find_and_show_notes_of_their_own_user_only() {
     let story = Story::new();
     let slot = slot_of("ada", "s1");
     let ask = |slot: &Slot, name: &str, input: serde_json::Value| {
@@ -469,7 +566,7 @@ fn r61_the_tools_note_find_and_show_what_is_known_of_their_user_only() {
 }
 
 #[test]
-fn a_deleted_session_or_user_leaves_no_notes_behind_that_were_still_being_made() {
+fn deleting_a_user_also_drops_notes_that_are_still_being_made() {
     let store = memory();
     let story = Story::on(&store, |_| {});
     story.noter.slow.set(true);
@@ -484,7 +581,7 @@ fn a_deleted_session_or_user_leaves_no_notes_behind_that_were_still_being_made()
 }
 
 #[test]
-fn notes_of_which_nobody_may_write_are_left_alone() {
+fn no_notes_are_made_when_their_folder_is_read_only() {
     let story = Story::on(&memory(), |options| {
         options.workspace =
             Some(Workspace { read_only: vec!["memory".to_owned()], ..Workspace::default() });
@@ -494,7 +591,7 @@ fn notes_of_which_nobody_may_write_are_left_alone() {
 }
 
 #[test]
-fn keys_and_what_tools_bring_are_not_noted() {
+fn api_keys_and_tool_results_are_not_noted() {
     let story = Story::new();
     let slot = slot_of("ada", "s1");
     story.model.then_calls("1", "session_search", &json!({ "query": "my secret plan" }));
@@ -506,11 +603,11 @@ fn keys_and_what_tools_bring_are_not_noted() {
 }
 
 #[test]
-fn within_its_budget_the_newest_is_told_and_that_there_is_more() {
+fn within_their_budget_the_newest_notes_are_shown_and_that_there_are_more() {
     let line = |index: usize| format!("- fact {index} {}\n", "x".repeat(30));
     let days: Vec<String> = (0..10).map(line).collect();
     let notes = Notes { known: (100..110).map(line).collect(), days };
-    let shown = memory::shown(&notes, &Memory { max_tokens: 150 });
+    let shown = memory::shown(&notes, &Memory { max_tokens: 150, ..Memory::default() });
     assert!(shown.contains("fact 9 ") && !shown.contains("fact 0 "));
     assert!(shown.contains("fact 100 ") && !shown.contains("fact 109 "));
     assert!(shown.contains("memory_search"));
@@ -522,7 +619,7 @@ fn within_its_budget_the_newest_is_told_and_that_there_is_more() {
 }
 
 #[test]
-fn an_inspection_shows_what_is_known() {
+fn an_inspection_shows_the_notes() {
     let story = Story::new();
     story.says(&slot_of("ada", "s1"), "my name is Ada");
     let report = block_on(story.agent.inspect(&slot_of("ada", "s2"))).unwrap();

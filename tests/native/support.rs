@@ -1,4 +1,4 @@
-//! What the stories share: an executor in a few lines, a hand-cranked clock, builders.
+//! Helpers of all tests: a small executor, a clock moved by hand, builders.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -14,7 +14,7 @@ use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
 use lockgate::port::{Host, Model, Store, Tool, ToolRun, ToolSpec};
 use lockgate::slot::Slot;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::memory_store::MemoryStore;
 
 struct Woken(AtomicBool);
 
@@ -24,7 +24,7 @@ impl Wake for Woken {
     }
 }
 
-/// Runs a future to its end; one that waits for nothing that could come is a failed test.
+/// Runs a future to its end; panics if it waits for something that cannot come.
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = Waker::from(Arc::clone(&woken));
@@ -34,16 +34,16 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
             return value;
         }
     }
-    panic!("the future waits for something that nobody does")
+    panic!("the future waits, and nothing can wake it")
 }
 
-/// Moves a future as far as it goes now.
+/// Runs a future until it waits.
 pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     let mut future = std::pin::Pin::new(future);
     future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// A clock that moves by hand, and chance that repeats.
+/// A clock that moves by hand, and reproducible random numbers.
 #[derive(Default)]
 pub struct TestHost {
     now: Cell<f64>,
@@ -56,7 +56,7 @@ impl TestHost {
         thread_local!(static N_HOSTS: Cell<u64> = const { Cell::new(0) });
         let host = TestHost::default();
         host.now.set(1_790_000_000_000.0);
-        // Two nodes of one story never mint the same id.
+        // Two nodes of one test never create the same id.
         host.seed.set(N_HOSTS.replace(N_HOSTS.get() + 1));
         Rc::new(host)
     }
@@ -75,7 +75,7 @@ impl TestHost {
 #[derive(Clone)]
 pub struct HostHandle(pub Rc<TestHost>);
 
-/// What the names of nodes begin with that are known to be gone.
+/// The prefix of node names that are known to be gone.
 pub const DEAD: &str = "dead";
 
 impl Host for HostHandle {
@@ -123,7 +123,7 @@ pub fn builder_on(store: &Rc<dyn Store>, model: Rc<dyn Model>) -> Builder {
     Builder::new(Options::new("helper")).model(model).store(Rc::clone(store)).host(Rc::new(host))
 }
 
-/// An agent that forgets.
+/// An agent with a store of its own, in memory.
 pub fn agent(model: Rc<dyn Model>) -> Agent {
     agent_on(&memory(), model)
 }
@@ -161,6 +161,21 @@ pub fn told(agent: &Agent, session: &str) -> Vec<String> {
         .collect()
 }
 
+/// The kind of a note that the engine has written.
+pub fn note_kind(message: &Message) -> Option<&str> {
+    message.name.as_deref().filter(|name| *name == "system")?;
+    message.metadata.as_ref()?.get("note")?.as_str()
+}
+
+/// Messages of a history without the state of their turns, which the context does not have.
+pub fn unmarked(history: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
+    let plain = |mut message: Rc<Message>| {
+        Rc::make_mut(&mut message).rest.retain(|name, _| !name.starts_with("turn"));
+        message
+    };
+    history.into_iter().map(plain).collect()
+}
+
 /// Waits once, so that others get a turn.
 pub async fn yield_once() {
     let mut yielded = false;
@@ -174,7 +189,7 @@ pub async fn yield_once() {
     .await;
 }
 
-/// A tool that runs, whatever it is called.
+/// A tool with any name, which answers "ran".
 pub struct Named(pub Rc<ToolSpec>);
 
 impl Tool for Named {

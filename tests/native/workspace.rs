@@ -1,4 +1,4 @@
-//! The workspace: whose files they are, what paths may be, and what the tools refuse.
+//! The workspace: who owns a file, which paths are valid, and what the tools refuse.
 
 use std::rc::Rc;
 
@@ -9,9 +9,9 @@ use lockgate::message::{Block, ResultState};
 use lockgate::model::scripted::{Line, ScriptedModel};
 use lockgate::port::{Page, Shared, Store};
 use lockgate::slot::Slot;
-use lockgate::store::files::{File, Files, Workspace};
-use lockgate::store::key;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::memory_store::MemoryStore;
+use lockgate::store::keys;
+use lockgate::store::workspace::files::{File, Files, Workspace};
 use serde_json::{Value, json};
 
 /// An agent with a workspace, whose model makes these calls one after the other.
@@ -24,7 +24,7 @@ fn agent_of(store: &Rc<dyn Store>, workspace: Workspace, calls: &[(&str, Value)]
     Builder::new(options).model(model).store(Rc::clone(store)).host(host).build().unwrap()
 }
 
-/// What came of each call, as the model reads it; a refusal begins with `!`.
+/// The result of each call, as the model reads it; a refusal begins with `!`.
 fn results_for(slot: Slot, agent: &Agent) -> Vec<String> {
     let ended = block_on(agent.begin(CallRequest::new(slot, "go")).unwrap().finish()).unwrap();
     let blocks = ended.messages.iter().flat_map(|message| message.content.iter());
@@ -139,7 +139,7 @@ fn r62_x12_a_path_that_leads_out_is_refused_by_every_tool_and_method() {
 
 // X-12
 #[test]
-fn x12_names_that_only_look_like_a_way_out_are_names() {
+fn x12_names_that_only_look_like_a_path_out_are_plain_names() {
     let agent = agent_of(&memory(), Workspace::default(), &[]);
     let files = agent.files(Some("alice")).unwrap();
     let long = format!("{}/{}", "日本語".repeat(20), vec!["deep folder"; 40].join("/"));
@@ -161,7 +161,7 @@ fn x12_names_that_only_look_like_a_way_out_are_names() {
 }
 
 #[test]
-fn keys_of_files_are_within_what_stores_take() {
+fn keys_of_files_are_short_enough_for_every_store() {
     let store = memory();
     let agent = "\u{1f600}".repeat(60);
     let host = Rc::new(HostHandle(TestHost::new()));
@@ -175,17 +175,17 @@ fn keys_of_files_are_within_what_stores_take() {
     let keys: Vec<_> = block_on(store.list("", Page::default())).unwrap();
     assert_eq!(keys.len(), 2);
     for (key, _) in keys {
-        // A chunk of it has a revision and a number more.
+        // The key of a chunk also has a revision and a number.
         assert!(key.len() + 40 <= 512, "{key}");
         let fits = |it: u8| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-' | b'/');
         assert!(key.bytes().all(fits) && !key.contains("--"), "{key}");
-        assert!(key::KINDS.contains(&key::kind(&key).as_str()), "{key}");
+        assert!(keys::KINDS.contains(&keys::kind(&key).as_str()), "{key}");
     }
 }
 
 // R62: create-only writes, unique edits, no empty text to replace.
 #[test]
-fn r62_a_write_or_an_edit_that_is_not_certain_changes_nothing_and_says_why() {
+fn r62_an_ambiguous_write_or_edit_changes_nothing_and_gives_a_reason() {
     let write = |content: &str| ("write_file", json!({ "path": "a", "content": content }));
     let edit = |old: &str, new: &str| {
         ("edit_file", json!({ "path": "a", "old_string": old, "new_string": new }))
@@ -225,7 +225,7 @@ fn r62_a_write_or_an_edit_that_is_not_certain_changes_nothing_and_says_why() {
 
 // X-13
 #[test]
-fn x13_nobody_reads_the_files_of_another_user_or_of_another_anonymous_session() {
+fn x13_a_session_cannot_read_the_files_of_another_user_or_another_anonymous_session() {
     let of = |user, session| Slot::new(user, session).unwrap();
     for shared in [Shared::Process, Shared::Origin, Shared::Host, Shared::Cluster] {
         let store: Rc<dyn Store> = Rc::new(MemoryStore::shared_by(shared));
@@ -245,22 +245,22 @@ fn x13_nobody_reads_the_files_of_another_user_or_of_another_anonymous_session() 
 }
 
 #[test]
-fn files_go_with_their_user_and_those_of_an_anonymous_session_with_it() {
+fn files_are_deleted_with_their_user_or_with_their_anonymous_session() {
     let store: Rc<dyn Store> = Rc::new(MemoryStore::shared_by(Shared::Host));
     let keys = || {
         let records = block_on(store.list("", Page::default())).unwrap();
         records.into_iter().filter(|(key, _)| key.contains("/file/")).count()
     };
     let write = [("write_file", json!({ "path": "a", "content": "text" }))];
-    let nobody = |session| Slot::new(None, session).unwrap();
-    for slot in [slot("s1"), nobody("s1"), nobody("s2")] {
+    let anonymous = |session| Slot::new(None, session).unwrap();
+    for slot in [slot("s1"), anonymous("s1"), anonymous("s2")] {
         results_for(slot, &agent_of(&store, Workspace::default(), &write));
     }
     assert_eq!(keys(), 3);
     let agent = agent_of(&store, Workspace::default(), &[]);
     block_on(agent.delete_session(&slot("s1"))).unwrap();
     assert_eq!(keys(), 3, "a user's files outlive a session");
-    block_on(agent.delete_session(&nobody("s1"))).unwrap();
+    block_on(agent.delete_session(&anonymous("s1"))).unwrap();
     assert_eq!(keys(), 2);
     block_on(agent.delete_user(Some("alice"))).unwrap();
     assert_eq!(keys(), 1);
@@ -269,7 +269,7 @@ fn files_go_with_their_user_and_those_of_an_anonymous_session_with_it() {
 }
 
 #[test]
-fn of_two_who_write_one_file_at_once_one_wins_and_the_other_is_told() {
+fn when_two_write_one_file_at_once_one_succeeds_and_the_other_is_refused() {
     let store = memory();
     let (one, other) =
         (files_on(&store, Workspace::default()), files_on(&store, Workspace::default()));
@@ -277,8 +277,9 @@ fn of_two_who_write_one_file_at_once_one_wins_and_the_other_is_told() {
     let (one, other) = (one.of(&slot), other.of(&later));
     assert!(block_on(one.write("a", "first", None)).unwrap());
     assert!(!block_on(other.write("a", "second", None)).unwrap(), "it is there by now");
-    let read =
-        |shelf: &lockgate::store::files::Shelf<'_>| block_on(shelf.read("a")).unwrap().unwrap();
+    let read = |shelf: &lockgate::store::workspace::files::OwnerFiles<'_>| {
+        block_on(shelf.read("a")).unwrap().unwrap()
+    };
     let (seen, seen_too): (File, File) = (read(&one), read(&other));
     assert!(block_on(other.write("a", "third", Some(&seen_too))).unwrap());
     assert!(!block_on(one.write("a", "fourth", Some(&seen))).unwrap(), "it has changed by now");
@@ -288,7 +289,7 @@ fn of_two_who_write_one_file_at_once_one_wins_and_the_other_is_told() {
 }
 
 #[test]
-fn templates_are_there_for_everybody_until_they_write_their_own() {
+fn every_user_sees_a_template_until_they_write_that_file() {
     let workspace = templates(&[("guide.md", "as given"), ("docs/faq.md", "questions")]);
     let store = memory();
     let calls = [
@@ -317,7 +318,7 @@ fn templates_are_there_for_everybody_until_they_write_their_own() {
 }
 
 #[test]
-fn what_is_read_only_is_so_for_tools_and_not_for_the_host() {
+fn read_only_files_are_read_only_for_tools_but_not_for_the_host() {
     let read_only = vec!["docs".to_owned(), "./guide.md".to_owned()];
     let workspace = Workspace { read_only, ..templates(&[("docs/a", "given")]) };
     let write =
@@ -346,7 +347,7 @@ fn what_is_read_only_is_so_for_tools_and_not_for_the_host() {
 }
 
 #[test]
-fn a_workspace_that_cannot_be_is_refused_with_the_options() {
+fn invalid_workspace_options_are_refused_when_the_agent_is_built() {
     let too_large = Workspace { max_file_bytes: 3, ..templates(&[("a", "four")]) };
     let pattern = Workspace { read_only: vec!["docs/**".into()], ..Workspace::default() };
     let outside = Workspace { read_only: vec!["../docs".into()], ..Workspace::default() };
@@ -361,7 +362,7 @@ fn a_workspace_that_cannot_be_is_refused_with_the_options() {
 }
 
 #[test]
-fn the_host_reaches_files_without_a_user_only_where_it_is_clear_whose_they_are() {
+fn the_host_reaches_files_without_a_user_only_where_their_owner_is_clear() {
     let on = |shared, default: Option<&str>| {
         let store: Rc<dyn Store> = Rc::new(MemoryStore::shared_by(shared));
         let options = Options {
@@ -383,7 +384,7 @@ fn the_host_reaches_files_without_a_user_only_where_it_is_clear_whose_they_are()
 
 // X-10
 #[test]
-fn x10_a_pattern_that_would_explode_elsewhere_is_searched_in_linear_time() {
+fn x10_a_pattern_that_makes_other_engines_backtrack_is_searched_in_linear_time() {
     let workspace = templates(&[("a", &"a".repeat(60_000))]);
     let grep = |pattern: &str| ("grep_files", json!({ "pattern": pattern }));
     let calls = [
@@ -405,7 +406,7 @@ fn x10_a_pattern_that_would_explode_elsewhere_is_searched_in_linear_time() {
 
 // X-10
 #[test]
-fn x10_a_large_pattern_searches_less_than_a_small_one() {
+fn x10_a_large_pattern_searches_less_text_than_a_small_one() {
     let workspace = templates(&[("a", &"aaaaaaaaa\n".repeat(30_000))]);
     let calls = [
         ("grep_files", json!({ "pattern": "b" })),
@@ -418,7 +419,7 @@ fn x10_a_large_pattern_searches_less_than_a_small_one() {
 
 // X-12
 #[test]
-fn x12_whatever_a_path_is_made_of_it_stays_below_and_keeps_to_itself() {
+fn x12_every_path_stays_inside_the_workspace_and_is_a_file_of_its_own() {
     let pieces = [
         "a", "b", "A", ".", "..", "/", "\\", "%2e", "%2F", "%25", "\u{ff0e}", "\u{2215}", "é", " ",
         "-", "\0",
@@ -481,7 +482,7 @@ fn x11_braces_and_stars_in_a_glob_never_explode() {
 
 // X-14
 #[test]
-fn x14_nothing_that_a_tool_makes_or_shows_is_larger_than_its_limit() {
+fn x14_files_and_results_of_a_tool_stay_within_their_limits() {
     let many: Vec<(String, String)> =
         (0..1_200).map(|n| (format!("many/{n:04}"), "hit\n".repeat(2))).collect();
     let workspace = Workspace { templates: many, max_file_bytes: 100_000, ..Workspace::default() };
@@ -517,7 +518,7 @@ fn x14_nothing_that_a_tool_makes_or_shows_is_larger_than_its_limit() {
 }
 
 #[test]
-fn a_long_file_is_read_to_its_end_by_following_its_notes() {
+fn a_long_file_is_read_to_its_end_by_following_the_offsets_in_the_results() {
     let text: String = (0..8_000).map(|n| format!("line {n}: é\n")).collect();
     let workspace = Workspace { max_file_bytes: 1 << 20, ..templates(&[("long", &text)]) };
     let mut read = String::new();
@@ -569,7 +570,7 @@ fn more_files_than_a_page_has_are_all_listed_once_and_in_order() {
 }
 
 #[test]
-fn a_tool_that_is_named_like_one_of_the_workspace_is_refused() {
+fn a_tool_with_the_name_of_a_workspace_tool_is_refused() {
     let agent = agent_of(&memory(), Workspace::default(), &[]);
     let files = Rc::new(files_on(&memory(), Workspace::default()));
     let own = lockgate::tool::workspace::tools(&files).unwrap().remove(0);
@@ -583,7 +584,7 @@ fn a_tool_that_is_named_like_one_of_the_workspace_is_refused() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_said_to_be_so_and_can_be_replaced() {
+fn an_unreadable_file_is_reported_and_can_be_replaced() {
     let store = memory();
     let agent = agent_of(&store, Workspace::default(), &[]);
     let files = agent.files(Some("alice")).unwrap();

@@ -1,4 +1,4 @@
-// The packed package in workerd, bundled by wrangler as it is deployed, and by esbuild.
+// The packed package in workerd, bundled by wrangler as for a deployment, and by esbuild.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -6,7 +6,7 @@ import process from "node:process";
 import zlib from "node:zlib";
 import { Miniflare } from "miniflare";
 import { capture } from "../../src/build/run.mjs";
-import { startWorker } from "../npm/worker.mjs";
+import { startWorker } from "../npm/support/worker.mjs";
 import { assertAnswer, cell, filesOf, folderWith, kb, program, tool } from "./kit.mjs";
 
 const worker = `${program()}

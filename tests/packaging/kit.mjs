@@ -1,4 +1,4 @@
-// What the packed package is tried with: one small program, a browser, and a line in the table for each place.
+// Helpers for packaging tests: a small program, a browser, and the table of results.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
@@ -6,10 +6,10 @@ import process from "node:process";
 import { after, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inRoot } from "../../src/build/run.mjs";
-import { launchOptions } from "../chromium/options.mjs";
-import { project } from "../npm/project.mjs";
+import { launchOptions } from "../chromium/support/options.mjs";
+import { project } from "../npm/support/project.mjs";
 
-/** Where the pinned tools are. */
+/** The folder of the pinned tools. */
 export const tools = path.resolve(process.env.LOCKGATE_PACKAGING ?? inRoot("target/packaging"));
 
 /** A file of a tool that is installed there. */
@@ -21,8 +21,8 @@ export const toolModule = (...parts) => import(pathToFileURL(tool(...parts)).hre
 const matrix = process.env.LOCKGATE_MATRIX;
 
 /**
- * Tries the package in one place: a test, and a line in the table with what `work` answers.
- * `skip` is why it cannot be tried here.
+ * Tests the package in one environment, and writes a line of the table with the result of `work`. `skip` is the reason why the test
+ * cannot run here.
  */
 export function cell(place, how, work, { skip = false } = {}) {
   test(`${place}: ${how}`, { skip, timeout: 120_000 }, async () => {
@@ -37,7 +37,7 @@ export function cell(place, how, work, { skip = false } = {}) {
   });
 }
 
-/** The program that is run everywhere: it says what it was answered, and how a mistake of its own was refused. */
+/** The program of all packaging tests: it reports its answer, and the error for a deliberate mistake. */
 export const program = (entry = "lockgate", before = "") => `
 import { createAgent, demoModel${before.includes("init") ? ", init" : ""} } from ${JSON.stringify(entry)};
 export async function answer() {
@@ -50,7 +50,7 @@ export async function answer() {
 }
 `;
 
-/** What that program must have answered. */
+/** The expected output of that program. */
 export function assertAnswer(answer) {
   assert.match(String(answer?.text), /“Hello there”/, JSON.stringify(answer));
   assert.deepEqual({ code: answer.code, messages: answer.messages }, { code: "ID_INVALID", messages: 2 });
@@ -67,7 +67,7 @@ export async function folderWith(files) {
 let browser;
 after(() => browser?.close());
 
-/** Opens an address in Chromium and waits for what the page's program answers; also tells which files it asked for. */
+/** Opens a URL in Chromium and waits for the output of the page's program. Returns also the requested files. */
 export async function openPage(url) {
   const { chromium } = await import("playwright-core");
   browser ??= await chromium.launch(launchOptions());
@@ -80,7 +80,7 @@ export async function openPage(url) {
   try {
     await page.goto(url);
     await page.waitForFunction(() => globalThis.answered !== undefined, undefined, { timeout: 60_000 }).catch((cause) => {
-      throw new Error(`the page never answered; it said: ${said.join("\n")}`, { cause });
+      throw new Error(`the page never answered; its console: ${said.join("\n")}`, { cause });
     });
     return { answer: await page.evaluate(() => globalThis.answered), asked, said };
   } finally {
@@ -91,7 +91,7 @@ export async function openPage(url) {
 /** The page that runs the program of `main.js` and shows its answer. */
 export const html = (script) => `<!doctype html><link rel="icon" href="data:,"><title>try</title>${script}`;
 
-/** What a page's `main.js` does with the program. */
+/** How a page's `main.js` runs the program. */
 export const shown = `
 import { answer } from "./program.js";
 globalThis.answering = answer().then((value) => (globalThis.answered = value), (error) => (globalThis.answered = { failed: String(error), code: error.code, hint: error.hint }));
@@ -101,7 +101,7 @@ globalThis.answering = answer().then((value) => (globalThis.answered = value), (
 export const filesOf = (folder, ending) =>
   fs.readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(ending)).sort();
 
-/** A number of bytes, to read. */
+/** A number of bytes as readable text. */
 export const kb = (bytes) => `${Math.round(bytes / 1024)} KB`;
 
 /** The bytes of files below a folder. */

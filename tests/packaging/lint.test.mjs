@@ -1,8 +1,8 @@
-// What other people's linters say about the packed package.
+// The packed package with common package linters.
 import assert from "node:assert/strict";
 import process from "node:process";
 import { capture, inRoot } from "../../src/build/run.mjs";
-import { lend, tarball } from "../npm/project.mjs";
+import { lend, tarball } from "../npm/support/project.mjs";
 import { cell, folderWith, tool } from "./kit.mjs";
 
 cell("publint", "--strict", async () => {
@@ -13,7 +13,7 @@ cell("publint", "--strict", async () => {
   return "nothing to say";
 });
 
-// The package is ES modules only; that `require` works where Node can do that is tried in node.test.mjs.
+// The package has only ES modules. node.test.mjs tests `require` in the versions of Node that support it.
 cell("attw", "--profile esm-only", async () => {
   const args = [tool("@arethetypeswrong/cli/dist/index.js"), await tarball(), "--profile", "esm-only", "--format", "ascii", "--no-emoji"];
   const { code, output } = await capture(process.execPath, [...args, "--exclude-entrypoints", "core.wasm"], { env: { NO_COLOR: "1" } });
@@ -23,7 +23,7 @@ cell("attw", "--profile esm-only", async () => {
   return "no problems found";
 });
 
-// Whatever a project's compiler knows of its host: the declarations are checked too, and not skipped.
+// With different `lib` settings of a project. The declarations are checked too, and not skipped.
 const program = `
 import { createAgent, demoModel } from "lockgate";
 import * as inline from "lockgate/inline";

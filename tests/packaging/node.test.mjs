@@ -33,7 +33,7 @@ async function answerOf(node, file) {
 
 const printing = "answer().then((value) => console.log(JSON.stringify(value)));\n";
 
-/** Every entry of the package that Node has, each used once. */
+/** Every entry point of the package for Node, each used once. */
 const entries = (get) => `
   const { createAgent, demoModel, memoryStore } = ${get("lockgate")};
   const { fileStore } = ${get("lockgate/stores/node")};
@@ -54,8 +54,8 @@ const entries = (get) => `
 `;
 
 function assertEntries(seen) {
-  assert.equal(seen.early, "ENGINE_LOAD", "lockgate/slim answers before it was given a wasm");
-  // The realm has the module by then, whoever has loaded it.
+  assert.equal(seen.early, "ENGINE_LOAD", "lockgate/slim works before it has a wasm");
+  // The realm has loaded the module by then.
   assert.deepEqual(seen.agents, ["object", "object"]);
   assert.deepEqual(new Set(seen.stores), new Set(["function"]));
   assert.equal(seen.text, "kept");
@@ -92,7 +92,7 @@ for (const each of versions) {
   }, options);
 }
 
-/** A server bundle of one file, alone in a folder far from the package. */
+/** A server bundle of one file, alone in another folder. */
 async function serverBundle(format, extension) {
   const folder = await folderWith({ "main.mjs": program() + printing });
   const away = fs.mkdtempSync(path.join(os.tmpdir(), "lockgate-bundle-"));

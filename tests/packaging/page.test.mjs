@@ -1,4 +1,4 @@
-// The packed package in pages and web workers, through the bundlers people use.
+// The packed package in pages and web workers, with common bundlers.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import os from "node:os";
@@ -6,14 +6,14 @@ import path from "node:path";
 import { pathToFileURL } from "node:url";
 import esbuild from "esbuild";
 import * as vite from "vite";
-import { serve } from "../../src/build/serve.mjs";
-import { launchOptions } from "../chromium/options.mjs";
-import { project } from "../npm/project.mjs";
+import { serve } from "../../src/build/web/serve.mjs";
+import { launchOptions } from "../chromium/support/options.mjs";
+import { project } from "../npm/support/project.mjs";
 import { assertAnswer, cell, filesOf, folderWith, html, kb, openPage, program, shown, sizeOf, toolModule } from "./kit.mjs";
 
 const page = { "index.html": html('<script type="module" src="./main.js"></script>'), "main.js": shown, "program.js": program() };
 
-// The worker and the page both use the package: still each part of the wasm is there once.
+// The worker and the page both use the package, but each part of the wasm is fetched once.
 const inWorker = {
   ...page,
   "program.js": `${program()}
@@ -29,10 +29,10 @@ const inWorker = {
 const isWasm = (url) => /\.wasm(\?|$)/.test(url);
 const isInline = (url) => /inline-wasm/.test(url);
 
-/** Strict, but for Trusted Types: the address of a worker is plain text for bundlers. */
+/** A strict policy without Trusted Types, because bundlers use plain text as the URL of a worker. */
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; style-src 'self'; img-src data:; base-uri 'none'";
 
-/** Opens a folder of files under a strict policy, and looks at what was answered and asked for. */
+/** Opens a folder of files under a strict policy, and checks the answer and the requests. */
 async function openFolder(folder) {
   const served = await serve(folder, 0, policy);
   try {
@@ -48,7 +48,7 @@ function assertOneFile(folder, { asked }) {
   assert.deepEqual(asked.filter(isInline), [], "the copy inside the package was fetched");
 }
 
-/** The two parts of the wasm, each built once; the second may come after the answer. */
+/** The two parts of the wasm, each in the bundle once. The second may load after the answer. */
 function assertParts(folder, { asked }) {
   assert.equal(filesOf(folder, ".wasm").length, 2, `wasm files: ${filesOf(folder, ".wasm")}`);
   const fetched = asked.filter(isWasm);
@@ -56,7 +56,7 @@ function assertParts(folder, { asked }) {
   assert.deepEqual(asked.filter(isInline), [], "the copy inside the package was fetched");
 }
 
-/** What a page loads; the chunk with the copy inside the package is built too, and not among it. */
+/** The files that a page loads. The chunk with the copy inside the package is in the bundle, but is not loaded. */
 const built = (folder, { asked }) => {
   const loaded = filesOf(folder, ".js").filter((name) => asked.some((url) => new URL(url).pathname === `/${name}`));
   const wasm = filesOf(folder, ".wasm").map((name) => kb(sizeOf(folder, [name])));
@@ -177,7 +177,7 @@ cell("no bundler", "page and web worker, served as it is", async () => {
   return "both answer";
 });
 
-// The policy of extensions forbids everything but their own scripts, and wasm only where the manifest allows it.
+// The policy of extensions allows only their own scripts, and wasm only if the manifest allows it.
 const manifest = {
   manifest_version: 3,
   name: "packaging",

@@ -1,4 +1,4 @@
-//! Whatever is answered to a question that is not this very answer to this very question, nothing runs.
+//! Only the exact answer to an open question runs its tool; every other answer runs nothing.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -12,17 +12,17 @@ use lockgate::error::{ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::message::{Block, ResultState};
 use lockgate::model::scripted::{Line, ScriptedModel};
-use lockgate::port::{Host, Opinion, Own, Store, Tool, ToolRun, ToolSpec};
+use lockgate::port::{Host, Opinion, OwnDecision, Store, Tool, ToolRun, ToolSpec};
 use lockgate::slot::Slot;
 use lockgate::state::PermissionContext;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::memory_store::MemoryStore;
 use serde_json::{Value, json};
 
-/// The questions that wait, all of one batch.
+/// The open questions, all of one batch.
 const ASKED: &[&str] = &["c1", "c2"];
 
-/// The same in every story: time stands still, chance does not.
-struct Clock(Cell<u64>, f64);
+/// A host whose clock stands still and whose random numbers continue.
+pub(crate) struct Clock(pub(crate) Cell<u64>, pub(crate) f64);
 
 impl Host for Clock {
     fn now_ms(&self) -> f64 {
@@ -52,7 +52,7 @@ impl Tool for Send {
     }
 
     fn check<'a>(&'a self, _: ToolRun<'a>, _: &'a [&'a str]) -> Local<'a, Result<Opinion>> {
-        let own = Own::Ask("it costs money".into());
+        let own = OwnDecision::Ask("it costs money".into());
         Box::pin(std::future::ready(Ok(Opinion { own, ..Opinion::default() })))
     }
 
@@ -62,7 +62,7 @@ impl Tool for Send {
     }
 }
 
-fn block_on<T>(future: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     for _ in 0..1_000 {
         let mut context = Context::from_waker(Waker::noop());
@@ -70,10 +70,10 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
             return value;
         }
     }
-    panic!("it waits for something that nobody does")
+    panic!("the future waits, and nothing can wake it")
 }
 
-/// A process on the store: what it knows of the tool, and what time it is there.
+/// A process on the store, with its description of the tool and its time.
 fn process(store: &Rc<dyn Store>, runs: &Rc<Cell<u32>>, does: &str, now_ms: f64) -> Agent {
     let call = |id: &'static str| (id, "send", json!({ "to": id }));
     let lines = [Line::calls_all(&[call("c1"), call("c2")]), Line::says("done"), Line::says("ok")];
@@ -102,7 +102,7 @@ fn confirm(agent: &Agent, slot: &Slot, answers: Vec<Value>) -> Ended {
     block_on(agent.begin(request)?.finish())
 }
 
-/// Text with a few of its bytes changed, taken out or doubled.
+/// Text with a few of its bytes changed, removed or doubled.
 fn mutated(chance: &mut Chance, text: &str) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for _ in 0..=chance.below(3) {
@@ -121,7 +121,7 @@ fn mutated(chance: &mut Chance, text: &str) -> String {
     chars.into_iter().collect()
 }
 
-/// Whether these are answers that somebody may give here: yes or no to what is asked, each once.
+/// Whether these answers are valid here: yes or no to an open question, each once.
 fn is_good(answers: &[Value]) -> bool {
     let id = |answer: &Value| answer.get("toolCallId").and_then(Value::as_str).map(str::to_owned);
     let good = |answer: &Value| {
@@ -133,7 +133,7 @@ fn is_good(answers: &[Value]) -> bool {
     !answers.is_empty() && once && answers.iter().all(good)
 }
 
-/// Answers that are no answer, in one of the ways there are.
+/// Answers that are invalid in one of several ways.
 fn wrong(chance: &mut Chance) -> Vec<Value> {
     let id = chance.pick(ASKED);
     let yes = json!({ "toolCallId": id, "approve": true, "reason": "fine" });
@@ -179,7 +179,7 @@ fn wrong(chance: &mut Chance) -> Vec<Value> {
 }
 
 #[test]
-fn a_01_a_02_a_03_a_04_a_10_a_13_no_mutated_or_replayed_answer_of_100_000_runs_anything() {
+fn a_01_a_02_a_03_a_04_a_10_a_13_none_of_100_000_mutated_or_replayed_answers_runs_a_tool() {
     const NOW: f64 = 1_790_000_000_000.0;
     let mut chance = Chance::new("answers");
     let (store, runs) = (Rc::new(MemoryStore::new()) as Rc<dyn Store>, Rc::new(Cell::new(0)));
@@ -190,8 +190,8 @@ fn a_01_a_02_a_03_a_04_a_10_a_13_no_mutated_or_replayed_answer_of_100_000_runs_a
     let yes: Vec<Value> =
         ASKED.iter().map(|id| json!({ "toolCallId": id, "approve": true })).collect();
     confirm(&here, &spent, yes.clone()).unwrap();
-    assert_eq!(runs.get(), 2, "each yes is worth one run");
-    // Closed by a plain message.
+    assert_eq!(runs.get(), 2, "each approval is good for one run");
+    // These questions are closed by a plain message.
     let passed = slot("alice", "passed");
     let other = process(&store, &runs, "sends", NOW);
     say(&other, &passed, "go").unwrap();
@@ -216,22 +216,22 @@ fn a_01_a_02_a_03_a_04_a_10_a_13_no_mutated_or_replayed_answer_of_100_000_runs_a
             Err(failed) if failed.error.kind() == ErrorKind::InputInvalid => {
                 kinds.borrow_mut()[1] += 1;
             }
-            // A call without a word: nothing was answered, and nothing can be gone on with.
+            // Neither an answer nor a message: the call cannot continue while tools wait.
             Err(failed) if failed.error.kind() == ErrorKind::PendingTools => {}
-            other => panic!("it was to be refused: {other:?}"),
+            other => panic!("not refused: {other:?}"),
         }
-        assert_eq!(runs.get(), 2, "nothing has run");
+        assert_eq!(runs.get(), 2, "a tool has run");
     }
     let [not_asking, invalid] = kinds.into_inner();
     assert!(not_asking > 40_000 && invalid > 10_000, "{not_asking} and {invalid}");
-    // What was asked is still asked, and the real answer still works.
+    // The questions are still open, and the valid answer still works.
     assert_eq!(block_on(here.asks(&asking)).unwrap().len(), 2);
     confirm(&process(&store, &runs, "sends", NOW), &asking, yes).unwrap();
     assert_eq!(runs.get(), 4);
 }
 
 #[test]
-fn a_01_no_state_that_somebody_writes_into_the_store_runs_anything() {
+fn a_01_no_forged_state_in_the_store_runs_a_tool() {
     const NOW: f64 = 1_790_000_000_000.0;
     let mut chance = Chance::new("forged states");
     let runs = Rc::new(Cell::new(0));
@@ -252,7 +252,7 @@ fn a_01_no_state_that_somebody_writes_into_the_store_runs_anything() {
             let batch = lockgate::port::Batch { revision, put, ..Default::default() };
             block_on(store.commit(&batch)).unwrap();
         }
-        // A yes to what nobody asks, and something else: neither is a yes to what is stored.
+        // Neither a denial nor a resume approves the forged state.
         let agent = process(&store, &runs, "sends", NOW);
         let no = json!({ "toolCallId": chance.pick(ASKED), "approve": false });
         let _ = confirm(&agent, &asking, vec![no]);
@@ -263,7 +263,7 @@ fn a_01_no_state_that_somebody_writes_into_the_store_runs_anything() {
 }
 
 #[test]
-fn a_06_no_spelling_of_10_000_gets_a_file_past_a_rule_that_denies_its_folder() {
+fn a_06_none_of_10_000_spellings_writes_a_file_into_a_denied_folder() {
     const PARTS: &[&str] = &[
         "secret",
         "Secret",
@@ -322,5 +322,5 @@ fn a_06_no_spelling_of_10_000_gets_a_file_past_a_rule_that_denies_its_folder() {
     }
     let keys = block_on(store.list("", lockgate::port::Page::default())).unwrap();
     assert!(keys.iter().all(|(key, _)| !key.contains("/file/secret/")), "{keys:?}");
-    assert!(n_written > 500, "others are written: {n_written}");
+    assert!(n_written > 500, "too few files outside the folder were written: {n_written}");
 }

@@ -1,4 +1,4 @@
-//! A store with chunks above it does what the same store without them does, and keeps nothing else.
+//! A store with chunks behaves like the same store without them, and leaves no other records.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,14 +6,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use lockgate::port::{Batch, Page, Store};
-use lockgate::store::chunks::Chunks;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::chunks::Chunks;
+use lockgate::store::backend::memory_store::MemoryStore;
 
 use crate::Chance;
 
 const CELL: usize = 64;
 
-/// Keys that are prefixes and neighbours of each other.
+/// Keys of which some are prefixes or neighbours of others.
 const KEYS: &[&str] = &["a", "a/b", "a/b/c", "a/b.c", "a/b-2a", "a/bb", "a/c", "ab", "b"];
 const PREFIXES: &[&str] = &["", "a", "a/", "a/b", "a/b/", "ab", "c"];
 
@@ -49,8 +49,8 @@ fn batch(chance: &mut Chance, number: usize) -> Batch {
 }
 
 #[test]
-fn a_store_with_chunks_does_what_one_without_does() {
-    let mut chance = Chance::new("a_store_with_chunks_does_what_one_without_does");
+fn a_store_with_chunks_behaves_like_a_store_without_chunks() {
+    let mut chance = Chance::new("a_store_with_chunks_behaves_like_a_store_without_chunks");
     for _ in 0..400 {
         let (below, plain) = (Rc::new(MemoryStore::new()), MemoryStore::new());
         let chunked = Chunks::new(below.clone(), CELL);
@@ -80,7 +80,7 @@ fn check_chunks(below: &MemoryStore) {
         assert!(record.value.len() <= CELL);
         if let Some((owner, name)) = key.split_once("--") {
             let owner = all.iter().find(|(key, _)| key == owner).map(|(_, owner)| owner);
-            let owner = owner.unwrap_or_else(|| panic!("{key} belongs to nothing"));
+            let owner = owner.unwrap_or_else(|| panic!("{key} belongs to no record"));
             assert!(name.starts_with(&format!("{}.", owner.revision)), "{key} is outdated");
         }
     }

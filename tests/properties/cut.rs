@@ -1,4 +1,4 @@
-//! Wherever a conversation is cut, calls stay with their results and the open turn stays whole.
+//! Every cut of a conversation keeps calls with their results, and the open turn whole.
 
 use std::rc::Rc;
 
@@ -7,8 +7,8 @@ use lockgate::message::{Block, Message, Role};
 use lockgate::policy::compaction::{Keep, cut};
 use serde_json::json;
 
-/// A conversation of any length and order: turns with and without calls, several calls at once, the same ids again,
-/// notes, calls that wait for an answer, and now and then a result that belongs to nothing.
+/// A conversation of any length and order: turns with and without calls, several calls at once, repeated ids,
+/// notes, calls that wait for an answer, and sometimes a result without a call.
 fn history(chance: &mut Chance) -> Vec<Rc<Message>> {
     let mut messages = Vec::new();
     let mut say = |role, name: Option<&str>, content| {
@@ -41,7 +41,7 @@ fn history(chance: &mut Chance) -> Vec<Rc<Message>> {
 }
 
 #[test]
-fn r50_c_03_h_10_no_cut_of_100_000_histories_parts_a_call_from_its_result() {
+fn r50_c_03_h_10_no_cut_of_100_000_histories_separates_a_call_from_its_result() {
     let mut chance = Chance::new("cut");
     let mut n_cut = 0;
     for _ in 0..100_000 {

@@ -1,25 +1,33 @@
-//! What must hold for any input: seeded, replayable, and long-running. The seed is printed; `LOCKGATE_SEED` replays it.
+//! Properties of any input, tested with random inputs for a long time. The seed is printed; `LOCKGATE_SEED` replays it.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     missing_docs,
+    unreachable_pub,
     reason = "a test that meets something unexpected is to fail there"
 )]
 
 mod answers;
 mod chunks;
 mod cut;
+mod overflow;
+mod pieces;
+#[path = "../simulation/providers.rs"]
+#[allow(dead_code, reason = "the simulation uses all of it")]
+mod providers;
+mod transfer;
 
 use std::collections::HashMap;
 
 use lockgate::message::{Block, Delta, Message, Role};
 use lockgate::run::{Assembly, Run, Step};
 use lockgate::slot::Slot;
-use lockgate::store::key::{SlotKeys, part};
+use lockgate::store::keys::{SlotKeys, part};
 
-/// Chance that repeats.
+/// Random numbers from a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -49,7 +57,7 @@ impl Chance {
     }
 }
 
-/// Characters that separators, encodings and file systems trip over.
+/// Characters that cause trouble in separators, encodings and file systems.
 const LETTERS: &[char] = &[
     'a', 'b', 'A', 'B', '0', '2', '9', 'f', '-', '.', '/', '\\', '_', '%', '*', '?', ':', ' ', 't',
     'h', 'é', '日', '😀', '\u{301}', 'ａ', '~', '{', '}',
@@ -121,14 +129,14 @@ fn check_pairs(messages: &[Message]) {
             })
             .collect();
         if message.role == Role::Assistant {
-            assert_eq!(calls, results, "calls and results of message {index}");
+            assert_eq!(calls, results, "message {index} has other results than calls");
         }
     }
 }
 
 #[test]
-fn whatever_a_model_sends_every_call_has_one_result() {
-    let mut chance = Chance::new("whatever_a_model_sends_every_call_has_one_result");
+fn every_tool_call_has_one_result_for_any_answer_of_the_model() {
+    let mut chance = Chance::new("every_tool_call_has_one_result_for_any_answer_of_the_model");
     for _ in 0..100_000 {
         let mut run = Run::new(1 + chance.below(4) as u32);
         let mut messages = Vec::new();

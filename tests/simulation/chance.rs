@@ -1,9 +1,9 @@
-//! Chance that repeats: everything that happens in a schedule follows from its seed.
+//! Repeatable random numbers: everything in a schedule is determined by its seed.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
-/// A stream of numbers that depends on its seed alone.
+/// A stream of numbers that depends only on its seed.
 pub struct Chance(Cell<u64>);
 
 impl Chance {
@@ -26,17 +26,17 @@ impl Chance {
         self.next() % n.max(1)
     }
 
-    /// True so often in a thousand times.
+    /// True in this many of a thousand cases.
     pub fn permille(&self, n: u64) -> bool {
         self.below(1_000) < n
     }
 
-    /// One of them.
+    /// A random item.
     pub fn pick<T: Copy>(&self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }
 
-    /// A wait in milliseconds: mostly short, now and then longer than the store's patience.
+    /// A wait in milliseconds: mostly short, sometimes longer than the deadline of the store.
     pub fn wait(&self) -> u64 {
         match self.below(100) {
             0..50 => self.below(6),
@@ -47,17 +47,17 @@ impl Chance {
     }
 }
 
-/// How often each thing has happened.
+/// How often each fault and action has happened.
 #[derive(Default)]
 pub struct Tally(RefCell<BTreeMap<&'static str, u64>>);
 
 impl Tally {
-    /// It happened once more.
+    /// Counts one more occurrence.
     pub fn count(&self, what: &'static str) {
         *self.0.borrow_mut().entry(what).or_default() += 1;
     }
 
-    /// Everything so far.
+    /// All counts so far.
     pub fn all(&self) -> BTreeMap<&'static str, u64> {
         self.0.borrow().clone()
     }

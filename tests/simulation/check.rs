@@ -1,15 +1,17 @@
-//! What must hold at the end, whatever happened: the promises of the design, over the records that are left.
+//! Checks the promises of ARCHITECTURE.md against the stored records at the end of a schedule.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use lockgate::error::ErrorKind;
 use lockgate::message::{Message, Role};
+use lockgate::policy::rejection::is_for_content;
 use lockgate::port::Record;
 use lockgate::slot::Slot;
-use lockgate::store::entry::{Entry, EntryKind, EntryRef};
-use lockgate::store::head::Piece;
-use lockgate::store::key::SlotKeys;
+use lockgate::store::format::entry::{Entry, EntryKind};
+use lockgate::store::format::view::ViewPiece;
+use lockgate::store::keys::EntryRef;
+use lockgate::store::keys::SlotKeys;
 
 use crate::history::{AGENT, Attempt, History, Resend, ids, pairs, says};
 use crate::providers::refused_after;
@@ -24,7 +26,7 @@ struct Checker<'a> {
     session: Session,
 }
 
-/// Finds what does not hold of these sessions.
+/// Returns the promises that these sessions break.
 pub fn check(history: &History, server: &Server, slots: &[Slot]) {
     let records = match server.dump() {
         Ok(records) => records,
@@ -52,8 +54,11 @@ impl Checker<'_> {
         self.check_order();
         self.check_names();
         self.check_requests();
+        self.check_rejected();
         self.check_deletions();
         self.check_readings();
+        self.check_visible();
+        self.check_pieces();
     }
 
     fn problem(&self, problem: &str) {
@@ -64,14 +69,14 @@ impl Checker<'_> {
         self.messages_of(&self.session.path)
     }
 
-    /// What was said in these entries; a summary says nothing new.
+    /// The messages of these entries, without summaries.
     fn messages_of(&self, path: &[String]) -> Vec<Rc<Message>> {
         let entries = path.iter().map(|it| &self.session.entries[it]);
         let spoken = entries.filter(|it| it.kind != EntryKind::Summary);
         spoken.flat_map(|it| it.messages.clone()).collect()
     }
 
-    /// The numbers of this session's questions, and their calls.
+    /// The questions of this session by number, with their calls.
     fn questions(&self) -> Vec<(usize, String, Vec<usize>)> {
         let (questions, attempts) =
             (self.history.questions.borrow(), self.history.attempts.borrow());
@@ -89,14 +94,14 @@ impl Checker<'_> {
         graves.iter().any(|it| it.prefix == self.prefix && it.tick > from && it.tick < to)
     }
 
-    /// Whether a deletion took these words away.
+    /// Whether a deletion removed this text.
     fn buried(&self, words: &str) -> bool {
         let graves = self.server.graves.borrow();
         let ours = graves.iter().filter(|grave| grave.prefix == self.prefix);
         ours.flat_map(|it| &it.values).any(|it| String::from_utf8_lossy(it).contains(words))
     }
 
-    /// The entries that hold a question, by name.
+    /// The names of the entries with a question.
     fn entries_with(&self, text: &str) -> Vec<&String> {
         let holds = |entry: &Entry| entry.messages.iter().any(|message| says(message, text));
         self.session.entries.iter().filter(|(_, it)| holds(it)).map(|(name, _)| name).collect()
@@ -111,7 +116,7 @@ impl Checker<'_> {
             }
             let parent = entry.parent.as_ref().map(EntryRef::to_string);
             if parent.is_some_and(|it| !self.session.entries.contains_key(&it) || it >= *name) {
-                self.problem(&format!("entry {name} hangs nowhere"));
+                self.problem(&format!("entry {name} has no valid parent"));
             }
         }
         if !self.session.inputs.is_empty() {
@@ -124,7 +129,7 @@ impl Checker<'_> {
         let lines: Vec<_> = lines.filter(|it| it.ends_with(&session)).collect();
         let expected: Vec<_> = self.session.head.iter().map(|head| &head.index).collect();
         if lines != expected {
-            self.problem(&format!("its lines in the list are {lines:?}, not {expected:?}"));
+            self.problem(&format!("the session's list lines are {lines:?}, not {expected:?}"));
         }
     }
 
@@ -133,8 +138,14 @@ impl Checker<'_> {
         for (name, entry) in &self.session.entries {
             for message in &entry.messages {
                 let Some(other) = seen.insert(message.id.clone(), name) else { continue };
-                // A question that was answered again is one message on every branch, and once on each.
-                let is_again = message.role == Role::User && self.moved(u64::MAX);
+                // A question that was resent is one message, which is once on each branch.
+                // A resend of a question in the middle of an entry copies the messages before it.
+                let is_copy = |name: &String| {
+                    let entry = &self.session.entries[name];
+                    entry.kind == EntryKind::Put && !entry.call_id.is_empty()
+                };
+                let may_be_again = message.role == Role::User || is_copy(name) || is_copy(other);
+                let is_again = may_be_again && self.moved(u64::MAX);
                 if !is_again || self.are_of_one_path(other, name) {
                     let text = message.text();
                     self.problem(&format!("{text:?} is in the log twice: {other} and {name}"));
@@ -143,17 +154,17 @@ impl Checker<'_> {
         }
         let path = self.messages_of_path();
         if let Err(why) = pairs(&path) {
-            self.problem(&format!("the path is no valid transcript: {why}"));
+            self.problem(&format!("the path is not a valid transcript: {why}"));
         }
         if let Err(why) = refused_after(&self.slot, &path) {
-            self.problem(&format!("the path, asked once more, is what {why}"));
+            self.problem(&format!("a request with the path and a new question is one that {why}"));
         }
         for entry in self.session.entries.values() {
             self.history.check_words(&self.slot, &entry.messages, "the log has");
         }
     }
 
-    /// Accepted inputs are never lost, and said once.
+    /// Checks that accepted inputs are never lost and never doubled.
     fn check_accepted(&self) {
         let attempts = self.history.attempts.borrow();
         for (number, text, calls) in self.questions() {
@@ -169,7 +180,7 @@ impl Checker<'_> {
             if places.iter().enumerate().any(is_doubled) {
                 self.problem(&format!("question {number} is in the log twice: {places:?}"));
             }
-            // A yes has no words: what came of it is the result of its tool.
+            // An approval has no text: its effect is the result of the tool.
             let is_said = !self.history.questions.borrow()[number].approves;
             if self.history.questions.borrow()[number].resends == Some(Resend::Same) {
                 continue;
@@ -182,8 +193,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a question stands in two places of one path because it is a resend that failed in the first, was tried
-    /// again under its name when somebody had gone on from that branch, and took the place of what they had asked there.
+    /// Whether a question is at two places of one path because it is a resend that failed at the first, was repeated with
+    /// its callId after another client had continued that branch, and replaced the question of that client.
     fn is_tried_again(&self, question: usize, first: &str, second: &str) -> bool {
         let question = &self.history.questions.borrow()[question];
         let (Some(call), Some(_)) = (&question.name, question.resends) else { return false };
@@ -201,7 +212,7 @@ impl Checker<'_> {
         has_failed && self.session.entries.iter().any(gives_way)
     }
 
-    /// The entry before another on its path that is no summary.
+    /// The nearest earlier entry on the path that is not a summary.
     fn spoken_before(&self, name: &str) -> Option<String> {
         let entries = &self.session.entries;
         let parent = entries[name].parent.as_ref().map(EntryRef::to_string)?;
@@ -211,7 +222,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An entry, and the steps of its call before it.
+    /// An entry, and the earlier steps of its call.
     fn turn_of(&self, name: &str) -> Vec<String> {
         let mut turn = vec![name.to_owned()];
         while let Some(before) = self.spoken_before(turn.last().unwrap()) {
@@ -224,7 +235,7 @@ impl Checker<'_> {
         turn
     }
 
-    /// Acknowledged turns are in the log: once, whole, and on the path.
+    /// Checks that acknowledged turns are in the log once, completely, and on the path.
     fn check_acknowledged(&self) {
         let attempts = self.history.attempts.borrow();
         for (_, _, calls) in self.questions() {
@@ -240,13 +251,31 @@ impl Checker<'_> {
         }
     }
 
-    /// Where these messages stand on the path, one after the other; a call that is stored in steps has several entries.
+    /// The position of these consecutive messages on the path. A call that is stored by steps has several entries.
     fn place(&self, said: &[String]) -> Option<usize> {
         let path = ids(&self.messages_of_path());
         path.windows(said.len()).position(|it| it == said)
     }
 
-    /// Whether these messages stand one after the other on a branch that can be gone back to.
+    /// The position of an acknowledged call on the path; none if its entries are on another branch. Its messages alone
+    /// do not tell this: if a call is stopped before the model answers, its whole turn is messages of the user, and a resend
+    /// of them has the same messages on another branch. An entry of an earlier call with its callId, which failed, does not
+    /// tell it either, and a call that joined another is in the entry of that call: the first with its messages.
+    fn place_of(&self, call: &Attempt) -> Option<usize> {
+        let (_, reply) = call.reply()?;
+        let said = ids(&reply.messages);
+        let has_some = |entry: &Entry| entry.messages.iter().any(|it| said.contains(&it.id));
+        let ours = self.session.entries.iter().filter(|(_, entry)| has_some(entry));
+        let mut own: Vec<_> =
+            ours.clone().filter(|(_, entry)| entry.call_id == call.call_id).collect();
+        if own.is_empty() {
+            own.extend(ours.clone().next());
+        }
+        let is_left = own.iter().all(|(name, _)| !self.session.path.contains(name));
+        if is_left { None } else { self.place(&said) }
+    }
+
+    /// Whether these messages are consecutive on a branch that can be selected.
     fn is_on_a_branch(&self, said: &[String]) -> bool {
         let mut others = self.session.others.iter().filter(|_| self.moved(u64::MAX));
         others.any(|path| ids(&self.messages_of(path)).windows(said.len()).any(|it| it == said))
@@ -267,48 +296,52 @@ impl Checker<'_> {
         is_before(one, other) || is_before(other, one)
     }
 
-    /// Whether the session may have gone on from another place of its log before a moment.
+    /// Whether the session may have switched to another place in its log before a moment.
     fn moved(&self, to: u64) -> bool {
         let moves = self.history.moves.borrow();
         moves.iter().any(|(slot, begun)| *slot == self.slot && *begun < to)
     }
 
-    /// Whether the conversation may have been taken from the model's sight before a moment: a change whose end nobody
-    /// knows may come at any time after its beginning.
+    /// Whether the conversation may have been removed from the model's context before a moment. A change whose end is
+    /// unknown may happen at any time after its start.
     fn cleared(&self, to: u64) -> bool {
         let clears = self.history.clears.borrow();
         self.moved(to) || clears.iter().any(|it| it.slot == self.slot && it.begun < to)
     }
 
-    /// Whether the model may have been shown less than all by then.
+    /// Whether the model may have got less than the whole conversation by then.
     fn shortened(&self, to: u64) -> bool {
         self.history.compacts.get() || self.history.overflowed.get() || self.cleared(to)
     }
 
-    /// What the model is shown, with every summary spelled out, is the end of the path; all of it, unless it was
-    /// cleared. So no summary stands for what another has replaced, or for what stands beside it.
+    /// Checks that the model's context, with every summary expanded, is the path. If it was cleared or replaced by hand, some
+    /// messages may be missing. So no summary covers messages that another summary has replaced or that are in the context.
     fn check_view(&self) {
         let Some(head) = &self.session.head else { return };
         let shown = self.spelled_out(&head.view);
-        let path = ids(&self.messages_of_path());
+        let mut path = ids(&self.messages_of_path());
+        let left_out = self.may_be_left_out();
+        path.retain(|id| !left_out.contains(&**id) || shown.contains(id));
+        let mut rest = path.iter();
+        let is_in_order = shown.iter().all(|id| rest.any(|other| other == id));
         let is_all = shown.len() == path.len();
-        if !path.ends_with(&shown) || !(is_all || self.cleared(u64::MAX)) {
-            self.problem(&format!("the view spells out {shown:?} of the path {path:?}"));
+        if !is_in_order || !(is_all || self.cleared(u64::MAX)) {
+            self.problem(&format!("the view expands to {shown:?}, but the path is {path:?}"));
         }
-        let is_summary = |piece: &&Piece| matches!(piece, Piece::Summary { .. });
+        let is_summary = |piece: &&ViewPiece| matches!(piece, ViewPiece::Summary { .. });
         if head.view.iter().skip(1).any(|it| is_summary(&it)) {
             self.problem("a summary stands within the view");
         }
     }
 
-    fn spelled_out(&self, view: &[Piece]) -> Vec<String> {
+    fn spelled_out(&self, view: &[ViewPiece]) -> Vec<String> {
         let mut shown = Vec::new();
         for piece in view {
             let (from, to) = match piece {
-                Piece::Summary { summary } => {
+                ViewPiece::Summary { summary } => {
                     let entry = &self.session.entries[&summary.to_string()];
                     let replaced = self.spelled_out(&entry.replaced);
-                    // It is made of just what it stands for, and not of what came between.
+                    // The summary was made from exactly the messages that it replaces.
                     let metadata = entry.messages[0].metadata.as_ref().unwrap();
                     if metadata["replaces"]["messages"] != replaced.len() {
                         self.problem(&format!("{summary} says {metadata:?} of {replaced:?}"));
@@ -316,7 +349,7 @@ impl Checker<'_> {
                     shown.extend(replaced);
                     continue;
                 }
-                Piece::Span { from, to } => (from, to),
+                ViewPiece::Span { from, to } => (from, to),
             };
             let place = |(entry, index): &(EntryRef, usize)| (entry.seq, *index);
             for name in &self.session.path {
@@ -333,7 +366,7 @@ impl Checker<'_> {
         shown
     }
 
-    /// What was put into a session by hand is there once.
+    /// Checks that appended messages are stored once.
     fn check_notes(&self) {
         for clear in
             self.history.clears.borrow().iter().filter(|it| it.slot == self.slot && it.done)
@@ -353,48 +386,47 @@ impl Checker<'_> {
         }
     }
 
-    /// What was acknowledged before another call began comes before it.
+    /// Checks that a turn that was acknowledged before another call started comes before it.
     fn check_order(&self) {
         let attempts = self.history.attempts.borrow();
-        let place = |call: &Attempt| {
-            let said = call.reply().map(|(_, reply)| ids(&reply.messages))?;
-            self.place(&said)
-        };
         let ended = self.questions().into_iter().filter_map(|(number, _, calls)| {
             let calls: Vec<_> = calls.into_iter().map(|call| &attempts[call]).collect();
             let told = calls.iter().find(|call| call.reply().is_some())?;
-            Some((number, calls[0].begun, told.reply()?.0, place(told)?))
+            Some((number, calls[0].begun, told.reply()?.0, self.place_of(told)?))
         });
         let ended: Vec<_> = ended.collect();
         for (before, _, told, first) in &ended {
             for (after, begun, _, second) in &ended {
-                // A question that was stopped at once, and then answered again, stands where it stood.
-                let is_same_place = first == second && self.moved(u64::MAX);
-                if told < begun && first >= second && !is_same_place {
+                if told < begun && first >= second {
                     self.problem(&format!("question {after} stands before question {before}"));
                 }
             }
         }
     }
 
-    /// The same callId answers the same, and asks the model no second time.
+    /// Checks that a repeated callId returns the same outcome without another model request.
     fn check_names(&self) {
         let attempts = self.history.attempts.borrow();
         for (number, _, calls) in self.questions() {
             let mut known: Option<(u64, Vec<String>)> = None;
+            let is_from_earlier = self.history.questions.borrow()[number].from.is_some();
             for call in calls.iter().map(|call| &attempts[*call]) {
                 if let Some((_, Err(kind))) = &call.ended
                     && matches!(
                         kind,
                         ErrorKind::Internal | ErrorKind::StoreCorrupt | ErrorKind::InputInvalid
                     )
+                    // An earlier question may be on another branch now.
+                    && !(*kind == ErrorKind::InputInvalid && is_from_earlier)
                 {
                     self.problem(&format!("question {number} ended with {kind:?}"));
                 }
                 let over = call.over.unwrap_or(u64::MAX);
                 known = known.filter(|(begun, _)| !self.deleted(*begun, over));
                 if known.is_some() && !call.requests.is_empty() {
-                    self.problem(&format!("question {number} was answered and asks again"));
+                    self.problem(&format!(
+                        "question {number} was answered, and its repetition asks the model again"
+                    ));
                 }
                 let Some((_, reply)) = call.reply() else { continue };
                 let said = ids(&reply.messages);
@@ -402,17 +434,91 @@ impl Checker<'_> {
                     Some((_, before)) if *before != said => {
                         self.problem(&format!("question {number} has two different answers"));
                     }
-                    // A deletion after the commit counts, also if it comes before the answer is heard.
+                    // A deletion after the commit counts, also if the caller gets the answer after it.
                     _ => known = Some((call.begun, said)),
                 }
             }
         }
     }
 
-    /// What the model was shown begins as the path does, and has all that was acknowledged before.
+    /// The entries of the turns that a provider has rejected for their content, by the entry with the outcome.
+    fn rejected_turns(&self) -> Vec<(&Entry, Vec<&Entry>)> {
+        let codes = ErrorKind::ALL.iter().filter(|kind| is_for_content(**kind));
+        let codes: Vec<_> = codes.map(|kind| Some(kind.code())).collect();
+        let ends = self.session.entries.iter().filter(|(_, entry)| {
+            codes.contains(&entry.outcome.as_ref().and_then(|outcome| outcome.code.as_deref()))
+        });
+        let turn = |(name, end): (&String, _)| {
+            let (mut names, mut before) = (self.turn_of(name), Some(name.clone()));
+            let asks =
+                |it: &String| self.session.entries[it].messages.iter().any(|it| it.is_question());
+            // A call that is repeated with its callId has its question in an earlier entry.
+            while !names.iter().any(asks)
+                && let Some(earlier) = before.and_then(|name| self.spoken_before(&name))
+            {
+                names.push(earlier.clone());
+                before = Some(earlier);
+            }
+            (end, names.iter().map(|name| &self.session.entries[name]).collect())
+        };
+        ends.map(turn).collect()
+    }
+
+    /// The messages of rejected turns, which later requests may leave out.
+    fn may_be_left_out(&self) -> HashSet<&str> {
+        let turns = self.rejected_turns().into_iter().flat_map(|(_, turn)| turn);
+        turns.flat_map(|entry| &entry.messages).map(|message| &*message.id).collect()
+    }
+
+    /// Checks that a question that was rejected for its content is not in later requests, unless it was answered later.
+    fn check_rejected(&self) {
+        let attempts = self.history.attempts.borrow();
+        let rejected = self.rejected_turns();
+        let is_answered = |id: &str| {
+            let mut entries = self.session.entries.values();
+            entries.any(|entry| {
+                let is_rejected =
+                    |(_, turn): &(&Entry, Vec<&Entry>)| turn.iter().any(|it| it.id == entry.id);
+                !rejected.iter().any(is_rejected) && entry.messages.iter().any(|it| it.id == id)
+            })
+        };
+        for (end, turn) in &rejected {
+            let own = turn.iter().filter(|entry| entry.call_id == end.call_id);
+            let asked = own.flat_map(|entry| &entry.messages).filter(|it| it.is_question());
+            let asked: Vec<_> = asked.filter(|it| !is_answered(&it.id)).collect();
+            let ended = attempts.iter().find_map(|attempt| {
+                let (told, ended) = attempt.ended.as_ref()?;
+                // After a deletion, a question that was rejected before is asked anew with the same callId. Its messages
+                // have new ids. The rejection of the deleted turn says nothing about them.
+                let mut shown = attempt.requests.iter().flatten();
+                let is_it = attempt.call_id == end.call_id
+                    && ended.as_ref().is_err_and(|kind| is_for_content(*kind))
+                    && shown.any(|id| asked.iter().any(|it| it.id == *id));
+                is_it.then_some(*told)
+            });
+            for call in attempts.iter().filter(|call| ended.is_some_and(|ended| call.begun > ended))
+            {
+                let question = &self.history.questions.borrow()[call.question];
+                // In a copy that was made before the end of the turn, the question is not rejected.
+                let is_later = question.resends.is_none() && question.slot == self.slot;
+                let Some(shown) = call.requests.first().filter(|_| is_later) else {
+                    continue;
+                };
+                if let Some(again) = asked.iter().find(|it| shown.contains(&it.id)) {
+                    self.problem(&format!(
+                        "a later request contains the rejected question {}",
+                        again.text()
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Checks that requests start like the path, and contain all turns that were acknowledged before.
     fn check_requests(&self) {
         let attempts = self.history.attempts.borrow();
         let ours: Vec<_> = self.questions().into_iter().flat_map(|(_, _, calls)| calls).collect();
+        let left_out = self.may_be_left_out();
         for later in &ours {
             let call = &attempts[*later];
             let Some(shown) = call.requests.first() else { continue };
@@ -423,30 +529,38 @@ impl Checker<'_> {
                 if told >= call.begun || is_gone {
                     continue;
                 }
-                if !ids(&reply.messages).iter().all(|id| shown.contains(id)) {
-                    self.problem(&format!("call {later} shows the model no call {earlier}"));
+                if !ids(&reply.messages)
+                    .iter()
+                    .all(|id| shown.contains(id) || left_out.contains(&**id))
+                {
+                    self.problem(&format!(
+                        "the request of call {later} does not contain call {earlier}"
+                    ));
                 }
             }
             let Some((_, reply)) = call.reply() else { continue };
             let said = ids(&reply.messages);
-            // What went with a deleted session is not looked for in the next one, which may have its question again: that of
-            // another call, which had come to the first session and was cut off there.
+            // Text of a deleted session is not expected in the next one, which may have the question again through
+            // another call that had started on the first session and was cut off there.
             if self.place(&said).is_none() && self.deleted(call.begun, u64::MAX) {
                 continue;
             }
             let before: Vec<_> = shown.iter().filter(|id| !said.contains(id)).cloned().collect();
-            let path = ids(&self.messages_of_path());
+            let mut path = ids(&self.messages_of_path());
+            path.retain(|id| !left_out.contains(&**id) || shown.contains(id) || said.contains(id));
             let Some(end) = path.iter().position(|id| *id == said[0]) else { continue };
-            // After a clearing it begins somewhere on the path; what it holds stands there one after the other.
+            // After clearContext the request starts somewhere on the path, and its messages are consecutive there.
             let begin = path.iter().position(|id| Some(id) == before.first()).unwrap_or(0);
             let is_run = path[begin..end.max(begin)].starts_with(&before);
             if !is_run || (begin > 0 && !self.shortened(call.over.unwrap_or(u64::MAX))) {
-                self.problem(&format!("call {later} shows the model what is not on the path"));
+                self.problem(&format!(
+                    "the request of call {later} has messages that are not on the path"
+                ));
             }
         }
     }
 
-    /// What was accepted before a deletion began is gone after it.
+    /// Checks that inputs accepted before a deletion are gone after it.
     fn check_deletions(&self) {
         let attempts = self.history.attempts.borrow();
         let deletions = self.history.deletions.borrow();
@@ -458,13 +572,13 @@ impl Checker<'_> {
                     moment.is_some_and(|it| it < deletion.begun)
                 };
                 if calls.iter().all(old) && !self.entries_with(&text).is_empty() {
-                    self.problem(&format!("question {number} was deleted and is back"));
+                    self.problem(&format!("question {number} is in the log after its deletion"));
                 }
             }
         }
     }
 
-    /// Whoever reads sees what was acknowledged before, each message once.
+    /// Checks that reads contain all turns that were acknowledged before, each message once.
     fn check_readings(&self) {
         let attempts = self.history.attempts.borrow();
         let readings = self.history.readings.borrow();
@@ -485,6 +599,62 @@ impl Checker<'_> {
                     || (!reading.of_log && self.shortened(reading.ended));
                 if told < reading.begun && !deleted && seen != 1 {
                     self.problem(&format!("a reader sees question {number} {seen} times"));
+                }
+            }
+        }
+    }
+
+    /// Checks that readers see every input from the moment of its acceptance, while its call runs and after it died.
+    fn check_visible(&self) {
+        let attempts = self.history.attempts.borrow();
+        let readings = self.history.readings.borrow();
+        for (number, text, calls) in self.questions() {
+            let question = &self.history.questions.borrow()[number];
+            if question.resends.is_some() || !question.open.is_empty() {
+                continue;
+            }
+            for reading in readings.iter().filter(|it| it.slot == self.slot) {
+                let Some(texts) = &reading.texts else { continue };
+                let is_accepted = |call: &&usize| {
+                    let call = &attempts[**call];
+                    call.accepted.is_some_and(|it| it < reading.begun)
+                        && !self.deleted(call.begun, reading.ended)
+                };
+                let is_due = calls.iter().any(|call| is_accepted(&call));
+                if is_due && !self.moved(reading.ended) && !texts.contains(&text) {
+                    self.problem(&format!("question {number} is accepted, and no reader sees it"));
+                }
+            }
+        }
+    }
+
+    /// Checks that what was stored of an answer comes into the log and leaves nothing else behind, and that an answer which the
+    /// log is said to keep is there.
+    fn check_pieces(&self) {
+        if !self.session.pieces.is_empty() {
+            self.problem(&format!("parts of answers are left: {:?}", self.session.pieces));
+        }
+        let entries = self.session.entries.values();
+        let log: Vec<String> = entries.flat_map(|it| &it.messages).map(|it| it.text()).collect();
+        let listed = self.server.listed.borrow();
+        for (key, words, stored) in self.server.pieces.borrow().iter() {
+            let prefix = &key[..=key.rfind('/').unwrap()];
+            // A piece may come between the moment at which the pieces of a dead call are read and the moment at which its
+            // input is logged. Then it is removed.
+            let is_known = listed.get(prefix).is_some_and(|last| last > stored);
+            let is_there = !is_known || log.iter().any(|text| text.contains(words));
+            if key.starts_with(&self.prefix) && !is_there && !self.buried(words) {
+                self.problem(&format!("{words:?} was stored as a part of an answer and is lost"));
+            }
+        }
+        let attempts = self.history.attempts.borrow();
+        for (_, _, calls) in self.questions() {
+            for call in calls {
+                let Some(kept) = &attempts[call].kept else { continue };
+                if !log.contains(kept) && !self.deleted(attempts[call].begun, u64::MAX) {
+                    self.problem(&format!(
+                        "the log does not keep the answer {kept:?} of call {call}"
+                    ));
                 }
             }
         }

@@ -1,10 +1,10 @@
-//! What clients do: ask, ask again, join, answer what tools wait for, stop, abort, leave, read, change by hand, delete.
+//! The clients: they ask, retry, resend, join, answer open tool calls, stop, abort, leave, read, change and delete.
 
 use std::rc::Rc;
 
 use lockgate::engine::{Agent, Call, CallRequest, Cause, Overlap};
 use lockgate::error::ErrorKind;
-use lockgate::event::AskKind;
+use lockgate::event::{AskKind, Event};
 use lockgate::future::{Either, Local, race};
 use lockgate::message::{Block, Message, Role};
 use lockgate::port::Page;
@@ -26,12 +26,13 @@ impl Schedule {
                 0 => self.delete(place, slot).await,
                 1 => self.note(place, slot).await,
                 2 => self.change(place, slot).await,
-                3 | 34.. => self.interrupt(place, &slot),
+                3 | 34 => self.interrupt(place, &slot),
+                35.. => self.clone().copy(place, slot).await,
                 4..6 => self.clone().read(place, slot).await,
                 24..28 => self.clone().resend(slot).await,
                 28..34 => self.switch(place, slot).await,
                 6..12 => {
-                    // Two at once: the second waits behind the first, or on another node.
+                    // Two calls at once: the second waits behind the first, or on another node.
                     let other = Rc::clone(&self).persist(slot.clone());
                     let told = self.world.work(Group::Client, (), other);
                     self.clone().persist(slot).await;
@@ -42,41 +43,47 @@ impl Schedule {
         }
     }
 
-    /// Asks a question; a question with a name is asked again when it failed, and sometimes when it did not.
-    async fn persist(self: Rc<Self>, slot: Slot) {
+    /// Asks a question. A question with a callId is repeated when it failed, and sometimes when it did not.
+    pub async fn persist(self: Rc<Self>, slot: Slot) {
         let chance = &self.world.chance;
         let named = chance.below(2) == 0;
         let question = self.history.question(&slot, named);
         self.see_through(slot, question, named).await;
     }
 
-    /// Has the last question answered again, or another in its place.
+    /// Resends the last question or an earlier one, or another in its place.
     async fn resend(self: Rc<Self>, slot: Slot) {
         let chance = &self.world.chance;
         let (named, how) = (chance.below(2) == 0, chance.pick(&[Resend::Same, Resend::Edited]));
         let question = self.history.resend(&slot, named, how);
+        let answered = self.history.answered(&slot);
+        if !answered.is_empty() && chance.below(3) == 0 {
+            let from = chance.pick(&answered.iter().collect::<Vec<_>>()).clone();
+            self.history.questions.borrow_mut()[question].from = Some(from);
+            self.world.tally.count("resend from");
+        }
         self.see_through(slot, question, named).await;
     }
 
-    /// Asks, and answers what is asked back.
+    /// Asks, and answers open tool calls.
     async fn see_through(self: Rc<Self>, slot: Slot, question: usize, named: bool) {
         let chance = &self.world.chance;
         self.clone().insist(question, named).await;
-        // A yes and a result are different answers; whoever gives one leaves the other for later.
+        // An approval and a result are different answers, which are given in different calls.
         let approves = chance.below(2) == 0;
         let kind = if approves { AskKind::Approval } else { AskKind::Result };
         let open = self.history.asks(question, kind);
         if open.is_empty() || chance.below(4) == 0 {
             return;
         }
-        // Some of what is open is answered; the rest is left to others.
+        // Some open tool calls are answered; the others are left to other clients.
         let n = 1 + chance.below(open.len() as u64) as usize;
         let named = chance.below(2) == 0;
         let answers = self.history.answers(&slot, named, &open[..n], approves);
         self.insist(answers, named).await;
     }
 
-    /// Asks until there is an answer; a question without a name is asked once.
+    /// Asks until there is an answer. A question without a callId is asked once.
     async fn insist(self: Rc<Self>, question: usize, named: bool) {
         let chance = &self.world.chance;
         for _ in 0..4 {
@@ -90,7 +97,7 @@ impl Schedule {
         }
     }
 
-    /// Asks once, and sees the call to its end or to that of its node.
+    /// Asks once, and follows the call to its end or to the end of its node.
     pub async fn ask_on(self: Rc<Self>, place: usize, question: usize) -> usize {
         let (life, agent) = self.nodes.borrow()[place].clone();
         let attempt = self.history.begin(question, life);
@@ -106,6 +113,7 @@ impl Schedule {
                 messages: if is_silent { Vec::new() } else { vec![said(&question.text)] },
                 answers,
                 resends: question.resends.is_some(),
+                from: question.from.clone(),
                 overlap: if joins { Overlap::Steer } else { Overlap::Queue },
                 call_id: question.name.clone(),
                 tag: attempt as u32,
@@ -121,7 +129,7 @@ impl Schedule {
         }
         let over = Over(Rc::clone(&self.history), attempt);
         let Ok(call) = agent.begin(request) else {
-            // Only a node that is about to end takes no calls.
+            // Only a node that shuts down refuses calls.
             self.world.lag().await;
             return attempt;
         };
@@ -133,12 +141,22 @@ impl Schedule {
         attempt
     }
 
-    async fn drive(&self, mut call: Call, attempt: usize) {
+    async fn drive(self: Rc<Self>, mut call: Call, attempt: usize) {
         let calm = self.trouble.get() == 0;
         let impatient = !calm && self.world.chance.below(16) == 0;
         let patience = if impatient { self.world.chance.below(400) } else { u64::MAX / 2 };
+        let (cancel, stops) = (call.cancel(), self.stops_at_once.get());
+        let slot = call.slot().clone();
         let seen = async {
             while let Some(stamped) = call.next().await {
+                if matches!(stamped.event, Event::Accepted { .. }) {
+                    if stops {
+                        cancel.ask(Cause::Stopped(Vec::new()));
+                    }
+                    if !calm && self.world.chance.below(4) == 0 {
+                        self.look(&slot);
+                    }
+                }
                 self.history.event(attempt, stamped);
             }
             if let Some(ended) = call.ended() {
@@ -157,7 +175,13 @@ impl Schedule {
         }
     }
 
-    /// Stops or aborts some calls at some moment.
+    /// Another client reads the session on some node.
+    fn look(self: &Rc<Self>, slot: &Slot) {
+        let place = self.world.chance.below(self.nodes.borrow().len() as u64) as usize;
+        self.world.spawn(Group::Client, Rc::clone(self).read(place, slot.clone()));
+    }
+
+    /// Stops or aborts some calls at a random moment.
     fn trouble_the_call(&self, call: &Call, life: u64) {
         let chance = &self.world.chance;
         if self.trouble.get() == 0 || chance.below(6) > 0 {
@@ -187,7 +211,7 @@ impl Schedule {
         self.history.deletions.borrow_mut().push(Deletion { slot, begun, done });
     }
 
-    /// Puts something into a session by hand.
+    /// Appends messages to a session.
     async fn note(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         self.world.tally.count("note");
@@ -199,7 +223,7 @@ impl Schedule {
         self.history.notes.borrow_mut().push(Note { slot, text, done });
     }
 
-    /// Changes a session by hand, in one of the ways there are.
+    /// Changes a session with a random method.
     async fn change(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         let text = self.history.words("put", &slot);
@@ -232,8 +256,8 @@ impl Schedule {
         self.history.changed(number, done);
     }
 
-    /// Goes on from another branch, if there is one.
-    async fn switch(&self, place: usize, slot: Slot) {
+    /// Switches to another branch, if there is one.
+    pub async fn switch(&self, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         self.history.moves(&slot);
         let (world, history) = (Rc::clone(&self.world), Rc::clone(&self.history));
@@ -261,7 +285,7 @@ impl Schedule {
         }
     }
 
-    /// Reads a session in all ways there are.
+    /// Reads a session with all methods.
     pub async fn read(self: Rc<Self>, place: usize, slot: Slot) {
         let (life, agent) = self.nodes.borrow()[place].clone();
         let (history, world) = (Rc::clone(&self.history), Rc::clone(&self.world));
@@ -277,20 +301,31 @@ impl Schedule {
                     history.problem(format!("reading {slot} fails with {error:?}"));
                 }
             }
-            let keep = |begun, ended, ids, of_log| {
-                let slot = slot.clone();
-                history.readings.borrow_mut().push(Reading { slot, begun, ended, ids, of_log });
-            };
-            for branch in agent.branches(&slot).await.unwrap_or_default() {
-                // One that somebody has gone on with since, or whose session is gone, has another name or none.
-                let read = agent.history_of(&slot, Some(&branch.id), None, 10_000).await;
-                if let Err(error) = read
-                    && !error.kind().is_retryable()
-                    && error.kind() != ErrorKind::InputInvalid
-                {
-                    history.problem(format!("reading a branch of {slot} fails with {error:?}"));
+            let branches = agent.branches(&slot).await;
+            let mut texts = read.as_ref().ok().map(|it| texts(it)).filter(|_| branches.is_ok());
+            for branch in branches.unwrap_or_default() {
+                // A branch that was continued meanwhile, or whose session was deleted, has another id or none.
+                match agent.history_of(&slot, Some(&branch.id), None, 10_000).await {
+                    Ok(messages) => {
+                        texts.iter_mut().for_each(|it| it.extend(self::texts(&messages)))
+                    }
+                    Err(error) => {
+                        texts = None;
+                        let is_gone = error.kind() == ErrorKind::InputInvalid;
+                        if !error.kind().is_retryable() && !is_gone {
+                            history.problem(format!(
+                                "reading a branch of {slot} fails with {error:?}"
+                            ));
+                        }
+                    }
                 }
             }
+            let keep = |begun, ended, ids, texts: Option<Option<Vec<String>>>| {
+                let (slot, of_log) = (slot.clone(), texts.is_some());
+                let texts = texts.flatten();
+                let reading = Reading { slot, begun, ended, ids, of_log, texts };
+                history.readings.borrow_mut().push(reading);
+            };
             for info in listed.into_iter().flatten() {
                 if info.user_id.as_deref() != slot.user() {
                     history.problem(format!("{slot} is shown the session {info:?}"));
@@ -299,14 +334,19 @@ impl Schedule {
             for messages in read.iter().chain(state.as_ref().ok().map(|it| &it.context)) {
                 history.check_words(&slot, messages, "a reader sees");
             }
-            read.into_iter().for_each(|it| keep(begun, now, ids(&it), true));
-            state.into_iter().for_each(|it| keep(now, world.tick(), ids(&it.context), false));
+            read.into_iter().for_each(|it| keep(begun, now, ids(&it), Some(texts.take())));
+            state.into_iter().for_each(|it| keep(now, world.tick(), ids(&it.context), None));
         };
         self.world.work(Group::Node(life), (), reading).wait().await;
     }
 }
 
-/// Puts a state: other fields alone, or other words instead of the conversation too.
+/// The texts of messages.
+fn texts(messages: &[Rc<Message>]) -> Vec<String> {
+    messages.iter().map(|message| message.text()).collect()
+}
+
+/// Puts a state: with other fields only, or also with another conversation.
 async fn put(agent: &Agent, slot: &Slot, number: u64, text: &str) -> Option<()> {
     let mut state = json!(agent.state(slot).await.ok()?);
     state["note"] = json!(number);
@@ -317,7 +357,7 @@ async fn put(agent: &Agent, slot: &Slot, number: u64, text: &str) -> Option<()> 
     agent.put_state(slot, &state).ok()?.await.ok()
 }
 
-/// Notes the moment at which a call is over, by its end or by its node's.
+/// Records the moment at which a call is over, through its own end or the end of its node.
 struct Over(Rc<History>, usize);
 
 impl Drop for Over {

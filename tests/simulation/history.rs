@@ -1,16 +1,16 @@
-//! What was seen: every call with its events and its end, every deletion, every reading.
+//! What callers saw: every call with its events and its end, every deletion, every read.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use lockgate::engine::Ended;
-use lockgate::error::ErrorKind;
+use lockgate::error::{Error, ErrorKind};
 use lockgate::event::{AskKind, Event, Reply, Stamped};
 use lockgate::message::{Block, Message, Role};
 use lockgate::port::Request;
 use lockgate::slot::Slot;
-use lockgate::store::key::SlotKeys;
+use lockgate::store::keys::SlotKeys;
 use serde_json::{Value, json};
 
 use crate::providers::refused;
@@ -19,22 +19,24 @@ use crate::store::Server;
 /// The agent's name on every node.
 pub const AGENT: &str = "simulated";
 
-/// One call on one node. A question that is asked again under its callId is another call.
+/// One call on one node. A question that is repeated with its callId is another call.
 pub struct Attempt {
     pub question: usize,
     pub node: u64,
     pub call_id: String,
-    /// Whether it would join the call that it finds.
+    /// Whether it joins a running call (overlap "steer").
     pub joins: bool,
     pub begun: u64,
     pub accepted: Option<u64>,
     pub events: Vec<Stamped>,
-    /// What the model was shown, request by request.
+    /// The messages that the model got, by request.
     pub requests: Vec<Vec<String>>,
     /// When and how it ended; a call that died with its node has no end.
     pub ended: Option<(u64, Result<Rc<Reply>, ErrorKind>)>,
-    /// When it was known to be over.
+    /// When its end was observed.
     pub over: Option<u64>,
+    /// The answer of a call that another has overtaken, if the error says that the log keeps it.
+    pub kept: Option<String>,
 }
 
 impl Attempt {
@@ -44,32 +46,34 @@ impl Attempt {
         self.accepted.is_some() && self.reply().is_some() && !self.events.iter().any(asked)
     }
 
-    /// The reply, if there is one that is stored.
+    /// The reply, if it is stored.
     pub fn reply(&self) -> Option<(u64, &Rc<Reply>)> {
         let (tick, ended) = self.ended.as_ref()?;
         ended.as_ref().ok().filter(|reply| !reply.messages.is_empty()).map(|reply| (*tick, reply))
     }
 }
 
-/// A question of a client; it knows the words of each one from all others.
+/// A question of a client. Each question has unique text.
 pub struct Question {
     pub slot: Slot,
     pub text: String,
     pub name: Option<String>,
-    /// The tool calls that it answers, if it is no question after all.
+    /// The tool calls that it answers, if it is an answer and not a question.
     pub open: Vec<String>,
-    /// Whether it lets them run, and does not hand in their results.
+    /// Whether it approves them, instead of giving their results.
     pub approves: bool,
-    /// Whether it is the last question once more, or another in its place.
+    /// Whether it is a resend: of the last question, or with another question in its place.
     pub resends: Option<Resend>,
+    /// The id of the earlier question that a resend answers again.
+    pub from: Option<String>,
 }
 
-/// How something is asked again.
+/// The two forms of a resend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Resend {
-    /// As it was.
+    /// With the same question.
     Same,
-    /// In other words.
+    /// With another question.
     Edited,
 }
 
@@ -96,17 +100,19 @@ pub struct Note {
     pub done: bool,
 }
 
-/// A reading of a session's messages.
+/// The result of reading a session's messages.
 pub struct Reading {
     pub slot: Slot,
     pub begun: u64,
     pub ended: u64,
     pub ids: Vec<String>,
-    /// Whether it is of the log, and not of what the model is shown.
+    /// Whether the log was read, and not the context of the model.
     pub of_log: bool,
+    /// All texts of the log and its branches, if all were read.
+    pub texts: Option<Vec<String>>,
 }
 
-/// A change that takes the conversation from the model's sight, and what it puts there instead.
+/// A change that removes the conversation from the model's context, and the text that replaces it.
 pub struct Clear {
     pub slot: Slot,
     pub begun: u64,
@@ -122,15 +128,17 @@ pub struct History {
     pub readings: RefCell<Vec<Reading>>,
     pub notes: RefCell<Vec<Note>>,
     pub clears: RefCell<Vec<Clear>>,
-    /// When a session may first have gone on from another place of its log.
+    /// Copies of sessions: the copy, the original, and whether it is complete.
+    pub copies: RefCell<Vec<(Slot, Slot, bool)>>,
+    /// When a session may first have switched to another place in its log.
     pub moves: RefCell<Vec<(Slot, u64)>>,
     pub problems: RefCell<Vec<String>>,
-    /// Whether older messages give way to summaries.
+    /// Whether summaries replace older messages.
     pub compacts: Cell<bool>,
-    /// Whether a conversation was too long for the model, which makes it shorter at once.
+    /// Whether a conversation was too long for the model, so that it was compacted at once.
     pub overflowed: Cell<bool>,
     effects: RefCell<BTreeMap<String, u32>>,
-    /// Whose words are whose: a word for what they are, and a number that nothing else has.
+    /// The owner of each text: a word for its kind, and a unique number.
     owners: RefCell<HashMap<String, Slot>>,
     server: RefCell<Option<Rc<Server>>>,
 }
@@ -150,21 +158,25 @@ impl History {
         self.server.borrow().as_ref().unwrap().world.tick()
     }
 
-    /// Words that are said in this session, and in no other.
+    /// Text that is unique to this session.
     pub fn words(&self, what: &str, slot: &Slot) -> String {
         let words = format!("{what} {}", self.tick());
         self.owners.borrow_mut().insert(words.clone(), slot.clone());
         words
     }
 
-    /// Nothing of another session is among these messages.
+    /// Checks that these messages have no text of another session.
     pub fn check_words(&self, slot: &Slot, messages: &[Rc<Message>], who: &str) {
         let owners = self.owners.borrow();
         for message in messages {
             let text = message.text();
             let words = text.split_inclusive(' ').take(2).collect::<String>();
             let words = words.split('.').next().unwrap_or_default().trim_end();
-            if owners.get(words).is_some_and(|owner| owner != slot) {
+            let is_copied = |owner: &Slot| {
+                let copies = self.copies.borrow();
+                copies.iter().any(|(copy, original, _)| copy == slot && original == owner)
+            };
+            if owners.get(words).is_some_and(|owner| owner != slot && !is_copied(owner)) {
                 self.problem(format!("{who} {words:?} of another session in {slot}"));
             }
         }
@@ -177,12 +189,13 @@ impl History {
         let number = questions.len();
         let (text, name) = (format!("question {number}"), named.then(|| format!("name-{number}")));
         owners.borrow_mut().insert(text.clone(), slot.clone());
-        let (slot, open, resends) = (slot.clone(), Vec::new(), None);
-        questions.push(Question { slot, text, name, open, approves: false, resends });
+        let (slot, open) = (slot.clone(), Vec::new());
+        let (approves, resends, from) = (false, None, None);
+        questions.push(Question { slot, text, name, open, approves, resends, from });
         number
     }
 
-    /// The last question again; its number among the questions.
+    /// Records a resend of the last question. Returns its number.
     pub fn resend(&self, slot: &Slot, named: bool, how: Resend) -> usize {
         self.moves(slot);
         let number = self.question(slot, named);
@@ -190,12 +203,22 @@ impl History {
         number
     }
 
-    /// The session is about to go on from another place of its log.
+    /// The ids of the questions of a session that were answered, in the order of the calls.
+    pub fn answered(&self, slot: &Slot) -> Vec<String> {
+        let (questions, attempts) = (self.questions.borrow(), self.attempts.borrow());
+        let ours = attempts.iter().filter(|it| questions[it.question].slot == *slot);
+        let replies = ours.filter_map(|it| it.reply());
+        let asked =
+            replies.flat_map(|(_, reply)| reply.messages.iter().filter(|it| it.is_question()));
+        asked.map(|message| message.id.clone()).collect()
+    }
+
+    /// Records that the session may switch to another place in its log from now on.
     pub fn moves(&self, slot: &Slot) {
         self.moves.borrow_mut().push((slot.clone(), self.tick()));
     }
 
-    /// Answers to open tool calls; their number among the questions.
+    /// Records answers to open tool calls. Returns their number among the questions.
     pub fn answers(&self, slot: &Slot, named: bool, open: &[String], approves: bool) -> usize {
         let number = self.question(slot, named);
         let question = &mut self.questions.borrow_mut()[number];
@@ -205,7 +228,7 @@ impl History {
         number
     }
 
-    /// The tool calls of this kind that the last answer to a question left open.
+    /// The tool calls of this kind that are still open after the last answer.
     pub fn asks(&self, question: usize, kind: AskKind) -> Vec<String> {
         let attempts = self.attempts.borrow();
         let replies = attempts.iter().filter(|it| it.question == question);
@@ -214,20 +237,20 @@ impl History {
         asks.filter(|ask| ask.kind == kind).map(|ask| ask.tool_call_id.clone()).collect()
     }
 
-    /// The conversation is about to be taken from the model's sight.
+    /// Records that the conversation may be removed from the model's context from now on.
     pub fn clear(&self, slot: &Slot, text: &str) {
         let (slot, begun, text) = (slot.clone(), self.tick(), text.to_owned());
         self.clears.borrow_mut().push(Clear { slot, begun, text, done: false });
     }
 
-    /// What was put instead is stored.
+    /// Records that the replacement is stored.
     pub fn changed(&self, number: u64, done: bool) {
         let text = format!("put {number}");
         let mut clears = self.clears.borrow_mut();
         clears.iter_mut().filter(|it| it.text == text).for_each(|it| it.done = done);
     }
 
-    /// A call begins; its number is the tag that models and tools see.
+    /// Records the start of a call. Its number is the tag that models and tools see.
     pub fn begin(&self, question: usize, node: u64) -> usize {
         let begun = self.tick();
         let mut attempts = self.attempts.borrow_mut();
@@ -242,6 +265,7 @@ impl History {
             requests: Vec::new(),
             ended: None,
             over: None,
+            kept: None,
         });
         attempts.len() - 1
     }
@@ -260,6 +284,11 @@ impl History {
     }
 
     pub fn end(&self, attempt: usize, ended: &Ended) {
+        let is_kept =
+            |error: &Error| error.hint_text().is_some_and(|it| it.contains("side branch"));
+        let failed = ended.as_ref().err().filter(|failed| is_kept(&failed.error));
+        let kept = failed.and_then(|failed| failed.partial.as_ref()).map(|it| it.text());
+        self.attempts.borrow_mut()[attempt].kept = kept.filter(|text| !text.is_empty());
         let ended = ended.as_ref().map(Rc::clone).map_err(|failed| failed.error.kind());
         self.attempts.borrow_mut()[attempt].ended = Some((self.tick(), ended));
     }
@@ -268,15 +297,17 @@ impl History {
         self.attempts.borrow_mut()[attempt].over = Some(self.tick());
     }
 
-    /// The model is asked.
+    /// Records a model request.
     pub fn asked(&self, request: Request<'_>) {
         let Request { tag, slot, messages, .. } = request;
         self.check_words(slot, messages, "the model is shown");
         if let Err(why) = refused(request) {
-            self.problem(format!("call {tag} asks the model what {why}"));
+            self.problem(format!("call {tag} sends the model a request that {why}"));
         }
         let attempt = &mut self.attempts.borrow_mut()[tag as usize];
-        let said = messages.iter().filter(|it| it.name.as_deref() != Some("summary"));
+        let is_view =
+            |it: &Message| it.metadata.as_ref().is_some_and(|it| it.contains_key("replaces"));
+        let said = messages.iter().filter(|it| !is_view(it));
         attempt.requests.push(said.map(|it| it.id.clone()).collect());
         let key = SlotKeys::new(AGENT, slot).input(&attempt.call_id);
         if !self.server.borrow().as_ref().unwrap().inputs.borrow().contains(&key) {
@@ -287,7 +318,7 @@ impl History {
         }
     }
 
-    /// A tool has done what it does.
+    /// Records that a tool has run.
     pub fn did(&self, tool_call_id: &str) {
         let mut effects = self.effects.borrow_mut();
         let times = effects.entry(tool_call_id.to_owned()).or_default();
@@ -297,7 +328,7 @@ impl History {
         }
     }
 
-    /// What every call's own events must be like.
+    /// Checks the events of every call.
     pub fn check_events(&self) {
         for (number, attempt) in self.attempts.borrow().iter().enumerate() {
             if let Err(why) = events(attempt) {
@@ -308,7 +339,7 @@ impl History {
         self.check_queues();
     }
 
-    /// Calls of one session on one node run one at a time, in the order they came.
+    /// Checks that calls of one session on one node run one at a time, in the order of arrival.
     fn check_queues(&self) {
         self.each_pair(|(other, earlier), (number, later)| {
             let (Some(a), Some(b)) = (earlier.accepted, later.accepted) else { return };
@@ -318,7 +349,7 @@ impl History {
         });
     }
 
-    /// Calls of one session wait for each other across nodes, too, unless `is_robbed` says that a lock of the session
+    /// Checks that calls of one session wait for each other across nodes, unless `is_robbed` says that a lock of the session
     /// was taken from its holder.
     pub fn check_locks(&self, is_robbed: impl Fn(&Slot) -> bool) {
         let questions = self.questions.borrow();
@@ -332,7 +363,7 @@ impl History {
         });
     }
 
-    /// All pairs of calls of one session; those that join another run beside it, and end with it.
+    /// All pairs of calls of one session, except calls that join another: these run during the other call and end with it.
     fn each_pair(&self, look: impl Fn((usize, &Attempt), (usize, &Attempt))) {
         let (attempts, questions) = (self.attempts.borrow(), self.questions.borrow());
         let slot = |attempt: &Attempt| &questions[attempt.question].slot;
@@ -352,7 +383,7 @@ fn events(attempt: &Attempt) -> Result<(), String> {
     for (n, stamped) in attempt.events.iter().enumerate() {
         let event = &stamped.event;
         if stamped.seq != n as u64 {
-            return Err(format!("number {} where {n} was due", stamped.seq));
+            return Err(format!("event number {} instead of {n}", stamped.seq));
         }
         if (n == 0) != matches!(event, Event::CallStart { .. }) {
             return Err("call-start is not the first, or not the only one".to_owned());
@@ -393,7 +424,7 @@ fn events(attempt: &Attempt) -> Result<(), String> {
     if open.is_empty() { Ok(()) } else { Err(format!("{open:?} never end")) }
 }
 
-/// What a start, a delta or an end belongs to; whether it is the start, whether the end.
+/// The block of a start, delta or end event; whether the event is a start; whether it is an end.
 fn part(event: &Event) -> (Option<(&'static str, String)>, bool, bool) {
     let of = |what: &'static str, id: &String| Some((what, id.clone()));
     match event {
@@ -428,7 +459,7 @@ fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// Whether a message says exactly this, also as the result of a tool.
+/// Whether a message, or a tool result in it, has exactly this text.
 pub fn says(message: &Message, text: &str) -> bool {
     let result = |block: &Block| match block {
         Block::ToolResult(result) => Block::text_of(&result.output) == text,
@@ -441,7 +472,7 @@ pub fn ids(messages: &[Rc<Message>]) -> Vec<String> {
     messages.iter().map(|message| message.id.clone()).collect()
 }
 
-/// Every tool call has exactly one result right after it, and no result stands alone.
+/// Checks that every tool call has exactly one result right after it, and that no result has no tool call.
 pub fn pairs(messages: &[Rc<Message>]) -> Result<(), String> {
     let mut due: Vec<String> = Vec::new();
     for message in messages {
@@ -451,7 +482,7 @@ pub fn pairs(messages: &[Rc<Message>]) -> Result<(), String> {
         for block in &message.content {
             match block {
                 Block::ToolUse(call) => due.push(call.id.clone()),
-                // Results that were handed in later stand behind those that were there at once.
+                // Results that were given later come after the results that were available at once.
                 Block::ToolResult(result) => match due.iter().position(|id| *id == result.id) {
                     Some(place) => drop(due.remove(place)),
                     None => return Err(format!("{} is no call", result.id)),

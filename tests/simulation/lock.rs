@@ -1,4 +1,4 @@
-//! One table of locks for all nodes; now and then a lock is taken from a holder that lives, who may hear of it or not.
+//! One table of locks for all nodes. Sometimes a lock is taken from a living holder, who may or may not be told.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,41 +12,41 @@ use lockgate::port::{Held, Lock};
 
 use crate::world::World;
 
-/// Who holds which name, and who waits for it: the first of a queue is the holder.
+/// The holders and waiters of each lock: the first of a queue is the holder.
 pub struct Table {
     world: Rc<World>,
     queues: RefCell<BTreeMap<String, VecDeque<Place>>>,
-    /// Every name that was ever taken from its holder.
-    pub robbed: RefCell<BTreeSet<String>>,
-    /// Who was robbed and does not hear of it.
+    /// Every lock that was ever taken from its holder.
+    pub taken_over: RefCell<BTreeSet<String>>,
+    /// The holders that lost a lock and were not told.
     unaware: RefCell<BTreeSet<u64>>,
-    /// How often in a thousand a lock cannot be asked for.
+    /// How many of a thousand lock requests fail.
     pub fails: Cell<u64>,
     keeps: bool,
 }
 
 struct Place {
     number: u64,
-    /// The life of the node.
+    /// The lifetime of the node: a restarted node has another one.
     life: u64,
-    /// Whom to tell that it moves up, or loses its place.
+    /// The waker to call when the place in the queue changes or is lost.
     waker: Option<Waker>,
 }
 
 impl Table {
-    /// An empty table; one that `keeps` never lets go.
+    /// An empty table. With `keeps` it never releases a lock.
     pub fn new(world: &Rc<World>, keeps: bool) -> Rc<Table> {
         Rc::new(Table {
             world: Rc::clone(world),
             queues: RefCell::default(),
-            robbed: RefCell::default(),
+            taken_over: RefCell::default(),
             unaware: RefCell::default(),
             fails: Cell::new(0),
             keeps,
         })
     }
 
-    /// Takes a lock from whoever holds it.
+    /// Takes a lock from its holder.
     pub fn steal(&self) {
         let names: Vec<String> = self.queues.borrow().keys().cloned().collect();
         if names.is_empty() {
@@ -57,7 +57,7 @@ impl Table {
         self.rob(name, holder);
     }
 
-    /// Takes everything from a node that does not answer.
+    /// Takes all locks from a node that does not respond.
     pub fn steal_from(&self, life: u64) {
         let holds = |queue: &VecDeque<Place>| queue.front().filter(|it| it.life == life).is_some();
         let queues = self.queues.borrow();
@@ -67,7 +67,7 @@ impl Table {
         held.iter().for_each(|(name, number)| self.rob(name, *number));
     }
 
-    /// Lets go of everything that a node holds or waits for, because it is gone.
+    /// Releases everything that a dead node holds or waits for.
     pub fn bury(&self, life: u64) {
         let queues = self.queues.borrow();
         let of_life = |(name, queue): (&String, &VecDeque<Place>)| {
@@ -80,7 +80,7 @@ impl Table {
     }
 
     fn rob(&self, name: &str, number: u64) {
-        self.robbed.borrow_mut().insert(name.to_owned());
+        self.taken_over.borrow_mut().insert(name.to_owned());
         if self.world.chance.below(2) == 0 {
             self.world.tally.count("lock stolen");
             self.unaware.borrow_mut().insert(number);
@@ -111,7 +111,7 @@ impl Table {
         told.into_iter().for_each(Waker::wake);
     }
 
-    /// How many are before a place, and whom to tell when that changes; none if the place is lost.
+    /// The number of waiters before a place, and the waker to store for changes. None if the place is lost.
     fn ahead(&self, name: &str, number: u64, waker: &Waker) -> Option<usize> {
         let mut queues = self.queues.borrow_mut();
         let mut places = queues.get_mut(name)?.iter_mut().enumerate();
@@ -121,7 +121,7 @@ impl Table {
     }
 }
 
-/// A node's way to the table.
+/// The lock port of a node.
 pub struct SimLock {
     pub table: Rc<Table>,
     pub life: u64,

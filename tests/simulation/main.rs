@@ -1,12 +1,13 @@
-//! The engine under chance: several nodes, one store, everything that can go wrong, and what must hold all the same.
+//! The simulation: the engine on several nodes over one store, with random faults, and the promises that must hold.
 //!
-//! The checker reads what callers saw (`history.rs`) and the records that are left (`check.rs`).
-//! Every schedule follows from its seed. `SCHEDULES` says how many there are; `LOCKGATE_SEED` plays a single one.
+//! The checker uses what callers saw (`history.rs`) and the stored records (`check.rs`).
+//! Every schedule is determined by its seed. `SCHEDULES` is the number of schedules; `LOCKGATE_SEED` runs a single one.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     missing_docs,
     unreachable_pub,
     reason = "a test that meets something unexpected is to fail there"
@@ -15,6 +16,9 @@
 mod chance;
 mod check;
 mod client;
+mod copy;
+mod deliberate_bugs;
+mod directed;
 mod faults;
 mod history;
 mod lock;
@@ -25,7 +29,6 @@ mod replay;
 mod schedule;
 mod seeds;
 mod store;
-mod teeth;
 mod world;
 
 use crate::seeds::Wrong;
@@ -35,22 +38,22 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_doubled_or_reordered_whatever_goes_wrong() {
+fn no_fault_loses_doubles_or_reorders_an_acknowledged_turn() {
     let n_schedules = number("SCHEDULES").unwrap_or(10_000);
     let single = number("LOCKGATE_SEED");
     let seeds = single.map_or(0..n_schedules, |seed| seed..seed + 1);
     let n_schedules = seeds.end - seeds.start;
     let found = seeds::run(seeds, Wrong::NOTHING, false);
     for (seed, problems) in &found.problems {
-        println!("LOCKGATE_SEED={seed} cargo test --profile fast --test simulation nothing");
+        println!("LOCKGATE_SEED={seed} cargo test --profile fast --test simulation no_fault");
         problems.iter().for_each(|problem| println!("    {problem}"));
     }
     let (counts, failures) = (found.counts, found.problems.len());
     faults::print(&counts);
     println!("{n_schedules} schedules, {failures} with problems");
-    assert_eq!(failures, 0, "schedules in which a promise was broken");
+    assert_eq!(failures, 0, "schedules that broke a promise");
     if single.is_none() && n_schedules >= 10_000 {
-        assert_eq!(faults::rare(&counts), None, "what was hardly ever met");
+        assert_eq!(faults::rare(&counts), None, "a fault or action that happened too rarely");
     }
 }
 

@@ -1,4 +1,4 @@
-//! A model and tools that are slow, fail, fall silent and say nothing; the tools count what they did.
+//! A model and tools that are slow, fail, hang or answer nothing. The tools count their runs.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -8,14 +8,14 @@ use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::message::{Block, Delta, Finish};
 use lockgate::policy::summary;
-use lockgate::port::{Deltas, Model, Opinion, Own, Request, Tool, ToolRun, ToolSpec};
+use lockgate::port::{Deltas, Model, Opinion, OwnDecision, Request, Tool, ToolRun, ToolSpec};
 use lockgate::slot::Slot;
 use serde_json::json;
 
 use crate::history::History;
 use crate::world::World;
 
-/// Failures before anything of an answer was seen.
+/// Failures before the first part of an answer.
 const EARLY: &[ErrorKind] = &[
     ErrorKind::ModelAuth,
     ErrorKind::ModelRateLimit,
@@ -27,11 +27,11 @@ const EARLY: &[ErrorKind] = &[
 const LATE: &[ErrorKind] =
     &[ErrorKind::ModelTruncated, ErrorKind::ModelNetwork, ErrorKind::ModelRefused];
 
-/// Answers by chance.
+/// A model with random answers.
 pub struct SimModel {
     pub world: Rc<World>,
     pub history: Rc<History>,
-    /// How often in a thousand something goes wrong; shared, so that it can be made to stop.
+    /// How many of a thousand requests fail. Shared, so that the schedule can end the failures.
     pub trouble: Rc<Cell<u64>>,
 }
 
@@ -105,7 +105,7 @@ impl Model for SimModel {
 }
 
 impl SimModel {
-    /// A summary, or what goes wrong with it.
+    /// A summary, or a failure of it.
     async fn condense<'a>(&self) -> Result<Box<dyn Deltas + 'a>> {
         self.world.lag().await;
         self.world.tally.count("summary");
@@ -123,7 +123,7 @@ impl SimModel {
         Ok(Box::new(Answer { world: Rc::clone(&self.world), deltas, end }))
     }
 
-    /// Tool calls with one id, or with arguments that are no JSON.
+    /// Tool calls with the same id, or with arguments that are not JSON.
     fn say_odd_calls(&self, deltas: &mut Vec<Delta>, slot: &Slot) {
         let is_twin = self.world.chance.below(2) == 0;
         self.world.tally.count(if is_twin { "model twin calls" } else { "model garbled call" });
@@ -151,7 +151,7 @@ impl SimModel {
         for word in 0..chance.below(4).max(u64::from(tools == 0)) {
             deltas.push(Delta::Text(format!("{words}.{word} ")));
         }
-        // In the end nothing is to be left open.
+        // At the end no tool call may stay open.
         let names: &[&str] = match self.trouble.get() {
             0 => &["quick", "quick", "alone", "missing"],
             _ => &["quick", "quick", "quick", "alone", "missing", "outside", "suspends", "asks"],
@@ -199,7 +199,7 @@ impl Deltas for Answer {
     }
 }
 
-/// Counts what it did, by tool call.
+/// A tool that counts its runs by tool call.
 pub struct SimTool {
     world: Rc<World>,
     history: Rc<History>,
@@ -208,8 +208,8 @@ pub struct SimTool {
 }
 
 impl SimTool {
-    /// The tools of a node: one that runs beside others, one that runs alone, two whose results come from
-    /// outside, and one that a person must allow.
+    /// The tools of a node: a parallel tool, a tool that runs alone, two tools whose results come from
+    /// outside, and a tool that needs approval.
     pub fn all(model: &SimModel) -> Vec<Rc<dyn Tool>> {
         let tools = [
             ("quick", true),
@@ -238,7 +238,11 @@ impl Tool for SimTool {
     }
 
     fn check<'a>(&'a self, _: ToolRun<'a>, _: &'a [&'a str]) -> Local<'a, Result<Opinion>> {
-        let own = if self.spec.name == "asks" { Own::Ask("it asks".into()) } else { Own::Pass };
+        let own = if self.spec.name == "asks" {
+            OwnDecision::Ask("it asks".into())
+        } else {
+            OwnDecision::Pass
+        };
         Box::pin(async move {
             self.world.lag().await;
             Ok(Opinion { own, ..Opinion::default() })

@@ -1,11 +1,12 @@
-//! What providers would say to a request: each is rendered for every dialect, and read as strictly as they read it.
+//! Checks every request like the providers do: renders it for every dialect and reads it strictly.
 
 use std::rc::Rc;
 
 use lockgate::message::{Block, Message, Role};
 use lockgate::model::Dialect;
-use lockgate::model::openai::Flavour;
-use lockgate::model::provider::Options;
+use lockgate::model::Flavour;
+use lockgate::model::options::ProviderOptions;
+use lockgate::model::provider::render;
 use lockgate::port::{Lineage, Request, ToolSpec};
 use lockgate::slot::Slot;
 use serde_json::{Value, json};
@@ -16,26 +17,29 @@ mod wire;
 type Reads = fn(&Value) -> Result<(), String>;
 
 thread_local! {
-    static READERS: Vec<(Options, Reads)> = readers();
+    static READERS: Vec<(ProviderOptions, Reads)> = readers();
 }
 
-fn readers() -> Vec<(Options, Reads)> {
-    let mistral = Options { flavour: Flavour::Mistral, ..Options::new(Dialect::OpenAi, "mistral") };
+fn readers() -> Vec<(ProviderOptions, Reads)> {
+    let mistral = ProviderOptions {
+        flavour: Flavour::Mistral,
+        ..ProviderOptions::new(Dialect::OpenAi, "mistral")
+    };
     vec![
-        (Options::new(Dialect::OpenAi, "openai"), |body| wire::openai(body, false)),
+        (ProviderOptions::new(Dialect::OpenAi, "openai"), |body| wire::openai(body, false)),
         (mistral, |body| wire::openai(body, true)),
-        (Options::new(Dialect::Anthropic, "anthropic"), wire::anthropic),
-        (Options::new(Dialect::Gemini, "gemini"), wire::gemini),
+        (ProviderOptions::new(Dialect::Anthropic, "anthropic"), wire::anthropic),
+        (ProviderOptions::new(Dialect::Gemini, "gemini"), wire::gemini),
     ]
 }
 
-/// Which provider would refuse a request, and why.
+/// The providers that would refuse a request, with the reasons.
 pub fn refused(request: Request<'_>) -> Result<(), String> {
     READERS.with(|readers| {
         for (options, reads) in readers {
             let (model, dialect) = (&options.model, options.dialect);
             let refuses = |why: String| format!("{model} ({dialect:?}) refuses: {why}");
-            let rendered = options.render(&request);
+            let rendered = render(options, &request);
             let rendered = rendered.map_err(|error| refuses(error.message().to_owned()))?;
             let body = serde_json::from_slice(&rendered.body).map_err(|it| refuses(it.to_string()));
             reads(&body?).map_err(refuses)?;
@@ -44,7 +48,7 @@ pub fn refused(request: Request<'_>) -> Result<(), String> {
     })
 }
 
-/// The same of a question behind these messages.
+/// The same for a request with these messages and a new question.
 pub fn refused_after(slot: &Slot, messages: &[Rc<Message>]) -> Result<(), String> {
     let question = Message::draft(Role::User, vec![Block::text("and now?")]);
     let messages: Vec<_> = messages.iter().cloned().chain([Rc::new(question)]).collect();

@@ -1,21 +1,24 @@
-//! Sessions as the records that are left tell them, read without the engine.
+//! Reads sessions from the stored records, without the engine.
 
 use std::collections::BTreeMap;
 
 use lockgate::port::Record;
-use lockgate::store::entry::{Entry, EntryRef};
-use lockgate::store::head::{Head, HeadRecord};
+use lockgate::store::format::entry::Entry;
+use lockgate::store::format::head::{Head, HeadRecord};
+use lockgate::store::keys::EntryRef;
 use serde_json::Value;
 
-/// A session as its records tell it.
+/// A session, read from its records.
 #[derive(Default)]
 pub struct Session {
     pub head: Option<Box<Head>>,
     pub entries: BTreeMap<String, Entry>,
     pub inputs: Vec<String>,
-    /// The names of the entries from the root to the leaf.
+    /// The keys of stored parts of answers.
+    pub pieces: Vec<String>,
+    /// The names (`<seq>.<id>`) of the entries from the root to the leaf.
     pub path: Vec<String>,
-    /// The same of every other branch.
+    /// The same for every other branch.
     pub others: Vec<Vec<String>>,
 }
 
@@ -34,7 +37,7 @@ impl Session {
     }
 }
 
-/// Reads the records below a prefix; what cannot be read is a problem of its own.
+/// Reads the records below a prefix. An unreadable record is a problem of its own.
 pub fn read(records: &[(String, Record)], prefix: &str) -> Result<Session, String> {
     let (mut session, mut left) = (Session::default(), Vec::new());
     for (key, record) in records {
@@ -54,6 +57,8 @@ pub fn read(records: &[(String, Record)], prefix: &str) -> Result<Session, Strin
             }
         } else if rest.starts_with("input/") {
             session.inputs.push(value.to_string());
+        } else if rest.starts_with("partial/") {
+            session.pieces.push(rest.to_owned());
         }
     }
     session.path = session.path_to(session.head.as_ref().and_then(|head| head.leaf.clone()))?;

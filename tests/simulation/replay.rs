@@ -1,13 +1,13 @@
-//! What happened in a schedule that is played again: every call, and the log that is left of every session.
+//! Prints a replayed schedule: every call, and the final log of every session.
 
-use lockgate::store::entry::EntryRef;
-use lockgate::store::key::SlotKeys;
+use lockgate::store::keys::EntryRef;
+use lockgate::store::keys::SlotKeys;
 
 use crate::history::AGENT;
 use crate::records::read;
 use crate::schedule::Schedule;
 
-/// Prints it, by the moments at which it happened.
+/// Prints the calls in the order in which they happened.
 pub fn tell(schedule: &Schedule) {
     let questions = schedule.history.questions.borrow();
     for (n, it) in schedule.history.attempts.borrow().iter().enumerate() {

@@ -1,13 +1,13 @@
-//! One schedule: nodes over one store, clients that ask, stop, read and delete, and chance that gets in the way.
+//! One schedule: nodes over one store, clients that ask, stop, read and delete, and random faults.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use lockgate::engine::{Agent, Builder, Durability, Options};
+use lockgate::engine::{Agent, Builder, CheckpointRate, Durability, Options};
 use lockgate::policy::compaction::{Compaction, When};
 use lockgate::port::Shared;
 use lockgate::slot::Slot;
-use lockgate::store::key::SlotKeys;
+use lockgate::store::keys::SlotKeys;
 
 use crate::chance::Tally;
 use crate::check::check;
@@ -18,13 +18,31 @@ use crate::replay;
 use crate::store::{Broken, Health, Kind, Rates, Server, SimStore};
 use crate::world::{Group, NodeHost, World, name_of};
 
-/// How wrong a clock may be, in milliseconds.
+/// The largest error of a clock, in milliseconds.
 const WRONG_CLOCKS: &[i64] = &[-3_600_000, -40_000, 0, 9_000, 86_400_000];
 
-/// Runs the schedule of a seed; what did not hold.
+/// How often what is new in an answer is stored.
+const RATES: &[CheckpointRate] = &[
+    CheckpointRate::ByStore,
+    CheckpointRate::EveryMs(0),
+    CheckpointRate::EveryMs(20),
+    CheckpointRate::EveryMs(100),
+];
+
+/// Runs the schedule of a seed. Returns the broken promises.
 pub fn run(seed: u64, broken: Broken, tally: &Rc<Tally>) -> Vec<String> {
+    run_with(seed, broken, tally, Schedule::storm)
+}
+
+/// Runs a schedule whose main part is `storm`. Returns the broken promises.
+pub fn run_with(
+    seed: u64,
+    broken: Broken,
+    tally: &Rc<Tally>,
+    storm: impl FnOnce(&Rc<Schedule>) -> Result<(), String>,
+) -> Vec<String> {
     let schedule = Schedule::new(seed, broken, tally);
-    let ended = schedule.storm().and_then(|()| schedule.calm());
+    let ended = storm(&schedule).and_then(|()| schedule.calm());
     if let Err(why) = ended {
         schedule.history.problem(why);
     }
@@ -35,22 +53,22 @@ pub fn run(seed: u64, broken: Broken, tally: &Rc<Tally>) -> Vec<String> {
     schedule.history.problems.take()
 }
 
-/// Where the nodes are, and what keeps them apart.
+/// Where the nodes run, and how they are coordinated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Setting {
     /// Tabs of one browser, with locks.
     Tabs,
-    /// Tabs of a browser that has no locks: nothing but revisions.
+    /// Tabs of a browser without locks: coordinated only by revisions.
     UnlockedTabs,
-    /// One node at a time, alone with its store.
+    /// One node at a time with its own store.
     Alone,
-    /// Processes of one machine, who know which of them are gone; leases in the head.
+    /// Processes of one machine, which know the dead ones; with leases in the head.
     Host,
-    /// Machines that know nothing of each other; leases in the head.
+    /// Machines that do not know each other; with leases in the head.
     Cluster,
 }
 
-/// Everything that one schedule is made of.
+/// The parts of one schedule.
 pub struct Schedule {
     pub world: Rc<World>,
     pub server: Rc<Server>,
@@ -58,11 +76,14 @@ pub struct Schedule {
     pub trouble: Rc<Cell<u64>>,
     setting: Setting,
     locks: Option<Rc<Table>>,
-    /// The nodes that live: the number of this life, and its agent.
+    /// The living nodes: the number of the lifetime, and its agent.
     pub nodes: RefCell<Vec<(u64, Agent)>>,
     pub slots: Vec<Slot>,
     durability: Durability,
-    /// How far the clock of each node is from true.
+    checkpoints: CheckpointRate,
+    /// Whether each call is stopped as soon as it is accepted.
+    pub stops_at_once: Cell<bool>,
+    /// The error of each node's clock.
     clocks: Vec<Rc<Cell<i64>>>,
 }
 
@@ -107,6 +128,8 @@ impl Schedule {
             slots: slots(1 + chance.below(3), chance.below(2) == 0),
             clocks: (0..n_nodes).map(clock).collect(),
             durability: chance.pick(&[Durability::Exit, Durability::Exit, Durability::Step]),
+            checkpoints: chance.pick(RATES),
+            stops_at_once: Cell::new(false),
             setting,
             server,
             history,
@@ -120,7 +143,7 @@ impl Schedule {
         Rc::new(schedule)
     }
 
-    /// A new life of the node in this place.
+    /// Starts a new lifetime of the node in this place.
     fn node(&self, place: usize) -> (u64, Agent) {
         let life = self.world.tick();
         let model = SimModel {
@@ -136,14 +159,16 @@ impl Schedule {
         let name = if self.setting == Setting::Host { name_of(life) } else { String::new() };
         let host = NodeHost { world: Rc::clone(&self.world), ahead_ms, name };
         let (max_iterations, durability) = (3, self.durability);
+        let checkpoints = self.checkpoints;
         let when = if self.history.compacts.get() { When::ByTrigger } else { When::OnOverflow };
         let (trigger_messages, keep_messages) = (6, 2);
         let compaction =
             Compaction { when, trigger_messages, keep_messages, ..Compaction::default() };
-        let options = Options { max_iterations, durability, compaction, ..Options::new(AGENT) };
+        let options =
+            Options { max_iterations, durability, checkpoints, compaction, ..Options::new(AGENT) };
         let builder = Builder::new(options)
             .model(Rc::new(model))
-            // A summary is always shorter than what it stands for.
+            // A summary is always shorter than the messages that it replaces.
             .token_counter(Rc::new(|text| if text.contains("<summary>") { 1 } else { 10 }))
             .store(Rc::new(SimStore(Rc::clone(&self.server))))
             .host(Rc::new(host));
@@ -155,7 +180,7 @@ impl Schedule {
         (life, builder.build().unwrap())
     }
 
-    /// Everything at once, with faults.
+    /// The main part: all clients at once, with faults.
     fn storm(self: &Rc<Self>) -> Result<(), String> {
         for _ in 0..2 + self.world.chance.below(3) {
             self.world.spawn(Group::Client, Rc::clone(self).client());
@@ -164,12 +189,13 @@ impl Schedule {
         self.world.run()
     }
 
-    /// No more faults: every session answers on every node, and every name answers as before.
+    /// The last part, without faults: every session answers on every node, and every callId returns its stored outcome.
     fn calm(self: &Rc<Self>) -> Result<(), String> {
         self.server.rates.set(Rates::default());
         self.locks.iter().for_each(|table| table.fails.set(0));
         self.trouble.set(0);
-        for slot in &self.slots {
+        let slots: Vec<Slot> = self.slots.iter().cloned().chain(self.copies()).collect();
+        for slot in &slots {
             for place in 0..self.nodes.borrow().len() {
                 let question = self.history.question(slot, false);
                 let attempt = self.world.finish(Rc::clone(self).ask_on(place, question))?;
@@ -190,7 +216,7 @@ impl Schedule {
         for question in named {
             self.world.finish(Rc::clone(self).ask_on(0, question))?;
         }
-        for slot in self.slots.clone() {
+        for slot in slots.clone() {
             self.world.finish(Rc::clone(self).read(0, slot))?;
         }
         for (_, agent) in self.nodes.borrow().iter() {
@@ -201,13 +227,13 @@ impl Schedule {
         self.history.check_events();
         if let Some(table) = &self.locks {
             let lock = |slot: &Slot| SlotKeys::new(AGENT, slot).lock();
-            self.history.check_locks(|slot| table.robbed.borrow().contains(&lock(slot)));
+            self.history.check_locks(|slot| table.taken_over.borrow().contains(&lock(slot)));
         }
-        check(&self.history, &self.server, &self.slots);
+        check(&self.history, &self.server, &slots);
         Ok(())
     }
 
-    /// Does to the nodes, their locks and clocks, and to the store what may happen to them.
+    /// Causes faults of nodes, locks, clocks and the store.
     async fn chaos(self: Rc<Self>) {
         let chance = &self.world.chance;
         for _ in 0..chance.pick(&[0, 1, 2, 5]) {
@@ -236,7 +262,7 @@ impl Schedule {
         self.be_reborn(place);
     }
 
-    /// The engine stops where it stands; whoever started it lets go of its locks and starts another.
+    /// The engine traps. Its host releases its locks and starts another engine.
     fn trap(&self, place: usize) {
         self.world.tally.count("trap");
         let life = self.nodes.borrow()[place].0;
@@ -245,7 +271,7 @@ impl Schedule {
         self.be_reborn(place);
     }
 
-    /// A node stands still; whoever waits for it may take what it holds.
+    /// A node freezes. Waiting nodes may take its locks.
     async fn freeze(&self, place: usize) {
         self.world.tally.count("freeze");
         let (chance, life) = (&self.world.chance, self.nodes.borrow()[place].0);
@@ -258,7 +284,7 @@ impl Schedule {
         self.world.thaw(life);
     }
 
-    /// A node ends as it should, and then it is gone.
+    /// A node shuts down.
     async fn shut_down(&self, place: usize) {
         self.world.tally.count("shutdown");
         let (life, agent) = self.nodes.borrow()[place].clone();
@@ -278,7 +304,7 @@ impl Schedule {
         self.nodes.borrow_mut()[place] = reborn;
     }
 
-    /// The store is not well for a while.
+    /// The store has a temporary condition.
     async fn ail(&self) {
         let chance = &self.world.chance;
         self.server.health.set(chance.pick(&[Health::Down, Health::Full, Health::Blocked]));
@@ -299,7 +325,7 @@ impl Setting {
     }
 }
 
-/// Sessions of one user, or sessions of one name of several users.
+/// Sessions of one user, or sessions with the same name of several users.
 fn slots(n: u64, of_one_user: bool) -> Vec<Slot> {
     let users = [Some("alice"), Some("bob"), None];
     let slot = |n: u64| match of_one_user {

@@ -1,4 +1,4 @@
-//! Schedules side by side: one thread for each core, and the seeds handed out in their order.
+//! Runs schedules in parallel: one thread per core, with the seeds in order.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,24 +6,24 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lockgate::mutants;
+use lockgate::seams;
 
 use crate::chance::Tally;
 use crate::schedule;
 use crate::store::Broken;
 
-/// How often each thing has happened.
+/// How often each fault and action has happened.
 pub type Counts = BTreeMap<&'static str, u64>;
 
-/// What was found.
+/// The result of a run of many schedules.
 #[derive(Default)]
 pub struct Found {
     pub counts: Counts,
-    /// Seeds whose schedules broke a promise, lowest first, and what was broken.
+    /// Seeds whose schedules broke a promise, lowest first, with the broken promise.
     pub problems: BTreeMap<u64, Vec<String>>,
 }
 
-/// What is wrong on purpose.
+/// A deliberate bug.
 #[derive(Clone, Copy)]
 pub struct Wrong {
     pub port: Broken,
@@ -34,7 +34,7 @@ impl Wrong {
     pub const NOTHING: Wrong = Wrong { port: Broken::Nothing, engine: "" };
 }
 
-/// Runs the schedules of these seeds, all of them, or up to the first that breaks a promise.
+/// Runs the schedules of these seeds: all of them, or up to the first that breaks a promise.
 pub fn run(seeds: Range<u64>, wrong: Wrong, to_the_first: bool) -> Found {
     let next = AtomicU64::new(seeds.start);
     let end = AtomicU64::new(seeds.end);
@@ -43,7 +43,7 @@ pub fn run(seeds: Range<u64>, wrong: Wrong, to_the_first: bool) -> Found {
     std::thread::scope(|scope| {
         for _ in 0..n_threads {
             scope.spawn(|| {
-                mutants::choose(wrong.engine);
+                seams::choose(wrong.engine);
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= end.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! A store on a machine of its own: slow, failing, silent, sometimes late; and, for the teeth, broken.
+//! A simulated store on its own machine: slow, failing, silent, sometimes late; and with deliberate bugs for tests of the checker.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -10,12 +10,12 @@ use std::task::{Context, Poll, Waker};
 use lockgate::error::{Error, ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::port::{Batch, Capabilities, Committed, Page, Record, Shared, Store};
-use lockgate::store::chunks::above;
-use lockgate::store::memory::MemoryStore;
+use lockgate::store::backend::chunks::above;
+use lockgate::store::backend::memory_store::MemoryStore;
 
 use crate::world::{Group, World, oneshot};
 
-/// What is wrong with a port, for tests of the checker.
+/// A deliberate bug of a port, for tests of the checker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broken {
     Nothing,
@@ -33,49 +33,49 @@ pub enum Broken {
     KeepsLocksOfTheDead,
 }
 
-/// How often things go wrong, in a thousand operations.
+/// How many of a thousand operations have each fault.
 #[derive(Clone, Copy, Default)]
 pub struct Rates {
     pub lag: u64,
     pub fails: u64,
     pub applies_and_fails: u64,
     pub hangs: u64,
-    /// Only of a store that keeps a journal.
+    /// Only for a store with a journal.
     pub tears: u64,
     pub delivers_twice: u64,
 }
 
-/// What kind of store it is.
+/// The kind of store.
 #[derive(Clone, Copy)]
 pub struct Kind {
-    /// Who may write to it.
+    /// The nodes that may write to it.
     pub shared: Shared,
-    /// The largest value that it takes.
+    /// The largest value that it accepts.
     pub cell: Option<usize>,
-    /// A batch is written to a journal first, and what the journal has whole is replayed after a crash.
+    /// Whether a batch is written to a journal first. Complete batches in the journal are replayed after a crash.
     pub has_journal: bool,
 }
 
-/// How the store is for a while.
+/// A temporary condition of the store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     Well,
-    /// Nothing works.
+    /// All operations fail.
     Down,
-    /// It takes nothing more.
+    /// All writes fail, as on a full disk.
     Full,
-    /// Another page holds it.
+    /// Another page blocks it.
     Blocked,
 }
 
-/// What a deletion took away.
+/// The records that a deletion removed.
 pub struct Grave {
     pub tick: u64,
     pub prefix: String,
     pub values: Vec<Vec<u8>>,
 }
 
-/// The store's machine; it never dies and forgets nothing.
+/// The machine of the store. It never dies and loses nothing.
 pub struct Server {
     pub world: Rc<World>,
     pub rates: Cell<Rates>,
@@ -85,8 +85,12 @@ pub struct Server {
     pub graves: RefCell<Vec<Grave>>,
     /// Every key under which an input was ever stored.
     pub inputs: RefCell<HashSet<String>>,
+    /// The key and the words of every part of an answer that was ever stored, and when.
+    pub pieces: RefCell<Vec<(String, String, u64)>>,
+    /// When the parts of an answer were listed, by their prefix.
+    pub listed: RefCell<HashMap<String, u64>>,
     inner: Rc<MemoryStore>,
-    /// What the journal has whole and nobody has replayed yet.
+    /// The complete batch in the journal that was not replayed yet.
     torn: RefCell<Option<Batch>>,
     /// How many commits were applied.
     n_applied: Cell<u64>,
@@ -115,6 +119,8 @@ impl Server {
             health: Cell::new(Health::Well),
             graves: RefCell::default(),
             inputs: RefCell::default(),
+            pieces: RefCell::default(),
+            listed: RefCell::default(),
             inner: Rc::default(),
             torn: RefCell::default(),
             n_applied: Cell::new(0),
@@ -123,26 +129,26 @@ impl Server {
         })
     }
 
-    /// Everything that is stored, in whole values.
+    /// All records, with chunks joined to whole values.
     pub fn dump(&self) -> Result<Vec<(String, Record)>> {
         self.replay();
         self.whole("")
     }
 
-    /// What is stored below a prefix, in whole values.
+    /// The records below a prefix, with chunks joined to whole values.
     fn whole(&self, prefix: &str) -> Result<Vec<(String, Record)>> {
         let cells = Cells { inner: Rc::clone(&self.inner), kind: self.kind };
         now(above(Rc::new(cells)).list(prefix, Page::default()))
     }
 
-    /// Puts what a crash has left half done to its end, before anybody sees it.
+    /// Completes a batch that a crash has interrupted, before anything is read.
     fn replay(&self) {
         if let Some(batch) = self.torn.take() {
             self.record(&batch);
         }
     }
 
-    /// The store dies within a commit: half of it is there, and the journal has all of it; or not even that.
+    /// The store dies during a commit: half of the batch is applied and the journal has all of it, or nothing is written.
     fn tear(&self, batch: &Batch) {
         let checks = Batch { expect: batch.expect.clone(), ..Batch::default() };
         let is_whole = self.world.chance.below(2) == 0;
@@ -155,7 +161,7 @@ impl Server {
         *self.torn.borrow_mut() = Some(Batch { expect: None, ..batch.clone() });
     }
 
-    /// How an operation is refused for as long as the store is not well.
+    /// The error of an operation while the store has a temporary condition.
     fn refusal(&self, is_commit: bool) -> Option<Error> {
         let (kind, name) = match self.health.get() {
             Health::Down => (ErrorKind::StoreUnavailable, "store outage"),
@@ -190,7 +196,7 @@ impl Server {
         fault
     }
 
-    /// What goes wrong with a reading.
+    /// The fault of a read.
     fn fault_of_reading(&self) -> Fault {
         let rates = Rates { tears: 0, delivers_twice: 0, ..self.rates.get() };
         let all = self.rates.replace(rates);
@@ -250,19 +256,20 @@ impl Server {
         self.record(&batch)
     }
 
-    /// Applies the batch, and keeps what the checker wants to know of it.
+    /// Applies the batch, and records what the checker needs.
     fn record(&self, batch: &Batch) -> Committed {
         let below = |prefix: &String| (prefix.clone(), self.whole(prefix).unwrap_or_default());
         let buried: Vec<_> = batch.remove_prefix.iter().map(below).collect();
         let heads = batch.put.iter().map(|(key, _)| key).filter(|key| key.ends_with("/head"));
         let heads: Vec<String> = heads.cloned().collect();
         let before = now(self.inner.get(&heads)).unwrap();
-        // What is cut into cells is not looked into.
+        // Values that are split into chunks are not inspected.
         let readable = batch.put.iter().filter(|_| self.kind.cell.is_none());
         let entry = readable.clone().find(|(key, _)| key.contains("/log/"));
         let entry = entry.map(|(key, value)| (key.rsplit('.').next().unwrap().to_owned(), value));
         if now(self.inner.commit(batch)).unwrap() == Committed::Conflict {
-            self.world.tally.count("conflict");
+            let is_piece = batch.put.iter().any(|(key, _)| key.contains("/partial/"));
+            self.world.tally.count(if is_piece { "late checkpoint" } else { "conflict" });
             self.refused.borrow_mut().extend(entry.map(|(id, _)| id));
             return Committed::Conflict;
         }
@@ -278,6 +285,11 @@ impl Server {
         let is_input = |key: &&String| key.contains("/input/") && !key.contains("--");
         let inputs = batch.put.iter().map(|(key, _)| key).filter(is_input);
         self.inputs.borrow_mut().extend(inputs.cloned());
+        for (key, value) in readable.filter(|(key, _)| key.contains("/partial/")) {
+            self.world.tally.count("checkpoint");
+            let words = words_of(value).into_iter().map(|words| (key.clone(), words, tick));
+            self.pieces.borrow_mut().extend(words);
+        }
         let replaced = heads.into_iter().zip(before).filter_map(|(key, old)| Some((key, old?)));
         self.replaced.borrow_mut().extend(replaced);
         if let Some((id, value)) = entry {
@@ -298,7 +310,7 @@ impl Server {
         Committed::Done
     }
 
-    /// Puts, and takes the removes after that.
+    /// Applies the puts, and then the removals.
     fn put_first(&self, batch: &mut Batch) {
         let gone = |key: &String| {
             batch.remove.contains(key) || batch.remove_prefix.iter().any(|it| key.starts_with(it))
@@ -308,7 +320,16 @@ impl Server {
     }
 }
 
-/// A node's way to the server.
+/// The answers of the model in a stored part of an answer: "answer", a number, and a second number behind a dot.
+fn words_of(piece: &[u8]) -> Vec<String> {
+    let piece = String::from_utf8_lossy(piece);
+    let is_word = |it: &&str| it.starts_with(|first: char| first.is_ascii_digit());
+    let answers = piece.split("answer ").skip(1).filter(is_word);
+    let number = |it: &str| it.split([' ', '"']).next().unwrap().to_owned();
+    answers.map(|it| format!("answer {} ", number(it))).collect()
+}
+
+/// The store port of a node.
 pub struct SimStore(pub Rc<Server>);
 
 impl Store for SimStore {
@@ -330,7 +351,14 @@ impl Store for SimStore {
 
     fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
         Box::pin(async move {
-            let mut found = self.0.read(|inner| now(inner.list(prefix, page))).await??;
+            let list = |inner: &MemoryStore| {
+                if prefix.contains("/partial/") {
+                    let tick = self.0.world.tick();
+                    self.0.listed.borrow_mut().insert(prefix.to_owned(), tick);
+                }
+                now(inner.list(prefix, page))
+            };
+            let mut found = self.0.read(list).await??;
             if self.0.broken == Broken::ListsTooLittle && self.0.world.chance.below(8) == 0 {
                 found.pop();
             }
@@ -338,7 +366,7 @@ impl Store for SimStore {
         })
     }
 
-    /// The batch is on its way as soon as it is sent: neither a crash nor a deadline calls it back.
+    /// The batch arrives once it is sent: neither a crash nor a deadline of the node can cancel it.
     fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
         Box::pin(async move {
             let (tell, told) = oneshot();
@@ -392,7 +420,7 @@ impl Kind {
     }
 }
 
-/// The records as they lie there, for whoever puts their cells together.
+/// The raw records, for the code that joins chunks.
 struct Cells {
     inner: Rc<MemoryStore>,
     kind: Kind,
@@ -420,7 +448,7 @@ fn unavailable() -> Error {
     Error::new(ErrorKind::StoreUnavailable, "the simulation says so")
 }
 
-/// The value of a future that does not wait.
+/// The value of a future that is ready at once.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => value,

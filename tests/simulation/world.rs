@@ -1,4 +1,4 @@
-//! One thread, one clock: tasks that are ready are moved in an order that chance picks.
+//! The simulated world: one thread, one clock, and tasks that are polled in a random order.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,27 +13,27 @@ use lockgate::port::Host;
 
 use crate::chance::{Chance, Tally};
 
-/// The time at which every schedule begins.
+/// The start time of every schedule.
 const BEGINNING: u64 = 1_790_000_000_000;
-/// More steps than any schedule that gets somewhere.
+/// More steps than any schedule without a livelock needs.
 const STEPS: u64 = 400_000;
 
-/// Who dies together.
+/// A group of tasks that are dropped together when their node dies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Group {
-    /// Never dies: the store's machine.
+    /// Never dies: the machine of the store.
     Server,
-    /// Never dies: people, and chance itself.
+    /// Never dies: the users, and the source of faults.
     Client,
-    /// One life of a node.
+    /// One lifetime of a node.
     Node(u64),
 }
 
-/// Everything that moves in a schedule.
+/// The tasks, clock and random numbers of a schedule.
 pub struct World {
-    /// What decides.
+    /// The source of all decisions.
     pub chance: Chance,
-    /// What happened, in numbers.
+    /// How often each fault and action happened.
     pub tally: Rc<Tally>,
     now: Cell<u64>,
     ticks: Cell<u64>,
@@ -41,11 +41,11 @@ pub struct World {
     tasks: RefCell<BTreeMap<u64, Task>>,
     sleepers: RefCell<BTreeMap<(u64, u64), Waker>>,
     woken: Arc<Mutex<Vec<u64>>>,
-    /// The lives that stand still, and their tasks that would move.
+    /// The frozen lifetimes, and their tasks that are ready.
     frozen: RefCell<BTreeMap<u64, Vec<u64>>>,
-    /// What was left of engines that stopped where they stood.
+    /// The tasks of engines that trapped.
     remains: RefCell<Vec<Local<'static, ()>>>,
-    /// The lives that are over, by the names of their nodes.
+    /// The ended lifetimes, by the names of their nodes.
     pub gone: RefCell<BTreeSet<String>>,
 }
 
@@ -53,7 +53,7 @@ struct Task {
     group: Group,
     future: Option<Local<'static, ()>>,
     waker: Waker,
-    /// What is done if it is left where it stands.
+    /// Runs when the task is dropped before its end.
     farewell: Option<Box<dyn FnOnce()>>,
 }
 
@@ -72,7 +72,7 @@ impl Wake for Woken {
 }
 
 impl World {
-    /// A world that follows from its seed.
+    /// A world that is determined by its seed.
     pub fn new(seed: u64, tally: Rc<Tally>) -> Rc<World> {
         Rc::new(World {
             chance: Chance::new(seed),
@@ -89,19 +89,19 @@ impl World {
         })
     }
 
-    /// The next moment: no two observations share one.
+    /// The next moment. Two observations never have the same one.
     pub fn tick(&self) -> u64 {
         self.ticks.set(self.ticks.get() + 1);
         self.ticks.get()
     }
 
-    /// Adds a task; it is ready.
+    /// Adds a task, which is ready.
     pub fn spawn(&self, group: Group, future: impl Future<Output = ()> + 'static) {
         self.add(group, Box::pin(future), None);
     }
 
-    /// Has a group do something: what came of it, or nothing if the group dies first. `guard` is dropped at the very
-    /// moment at which the work is over, whichever way.
+    /// Runs a future in a group. Returns its result, or nothing if the group dies first. `guard` is dropped at the very
+    /// moment at which the future ends or dies.
     pub fn work<T: 'static>(
         &self,
         group: Group,
@@ -131,12 +131,12 @@ impl World {
         woken.wake();
     }
 
-    /// Drops all tasks of a life where they stand.
+    /// Drops all tasks of a lifetime in their current state.
     pub fn kill(&self, life: u64) {
         drop(self.take_tasks(life));
     }
 
-    /// Leaves all tasks of a life where they stand: nothing of them is dropped before the schedule has ended.
+    /// Stops all tasks of a lifetime without dropping them before the end of the schedule, like a trapped engine.
     pub fn trap(&self, life: u64) {
         for task in self.take_tasks(life) {
             self.remains.borrow_mut().extend(task.future);
@@ -152,12 +152,12 @@ impl World {
         tasks.extract_if(.., is_of_life).map(|(_, task)| task).collect()
     }
 
-    /// Lets a life stand still.
+    /// Freezes a lifetime.
     pub fn freeze(&self, life: u64) {
         self.frozen.borrow_mut().entry(life).or_default();
     }
 
-    /// Lets a life go on.
+    /// Resumes a frozen lifetime.
     pub fn thaw(&self, life: u64) {
         let waiting = self.frozen.borrow_mut().remove(&life).unwrap_or_default();
         let mut woken = self.woken.lock().unwrap();
@@ -168,18 +168,18 @@ impl World {
         }
     }
 
-    /// Clears away what holds the world itself.
+    /// Drops everything that refers to the world.
     pub fn end(&self) {
         let tasks = std::mem::take(&mut *self.tasks.borrow_mut());
         let remains = self.remains.take();
         drop((tasks, remains));
     }
 
-    /// Moves until nothing can move any more.
+    /// Runs until no task can make progress.
     pub fn run(&self) -> Result<(), String> {
         for _ in 0..STEPS {
             if self.tasks.borrow().is_empty() {
-                // What is left of an engine that stopped may still have timers.
+                // The tasks of a trapped engine may still have timers.
                 return Ok(());
             } else if let Some(task) = self.pick() {
                 if self.chance.below(16) == 0 {
@@ -190,7 +190,7 @@ impl World {
                 self.pass(until.saturating_sub(self.now.get()));
             } else {
                 let groups: Vec<_> = self.tasks.borrow().values().map(|it| it.group).collect();
-                return Err(format!("tasks wait for something that nobody does: {groups:?}"));
+                return Err(format!("tasks wait, and nothing can wake them: {groups:?}"));
             }
         }
         Err("the schedule does not come to an end".to_owned())
@@ -211,7 +211,7 @@ impl World {
         Sleep { until: self.now.get() + ms, number: self.number(), world: Rc::clone(self) }
     }
 
-    /// Waits as long as chance says.
+    /// Waits for a random time.
     pub fn lag(self: &Rc<Self>) -> Sleep {
         self.sleep(self.chance.wait())
     }
@@ -233,7 +233,7 @@ impl World {
         None
     }
 
-    /// Whether a task stands still with its node.
+    /// Whether a task is frozen with its node.
     fn is_kept_back(&self, task: u64) -> bool {
         let mut frozen = self.frozen.borrow_mut();
         if frozen.is_empty() {
@@ -302,16 +302,16 @@ impl Drop for Sleep {
     }
 }
 
-/// Time and chance of one node; their clocks do not agree.
+/// The clock and random numbers of one node. The clocks of nodes differ.
 pub struct NodeHost {
     pub world: Rc<World>,
-    /// How far its clock is from the others'; it leaps.
+    /// The error of the node's clock, which can jump.
     pub ahead_ms: Rc<Cell<i64>>,
-    /// The name by which nodes of one machine know each other; "" if they do not.
+    /// The name of the node for other nodes of the machine; "" if the nodes do not know each other.
     pub name: String,
 }
 
-/// The name of a node in this life.
+/// The name of a node in this lifetime.
 pub fn name_of(life: u64) -> String {
     format!("node-{life}")
 }
@@ -344,12 +344,12 @@ struct Letter<T> {
     waker: Option<Waker>,
 }
 
-/// Sends one value; dropped without one, the other side hears that there is none.
+/// Sends one value. If it is dropped without a value, the receiver gets `None`.
 pub struct Sender<T>(Rc<RefCell<Letter<T>>>);
 /// Waits for the value.
 pub struct Receiver<T>(Rc<RefCell<Letter<T>>>);
 
-/// A way for one value.
+/// A channel for one value.
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
     let letter = Rc::new(RefCell::new(Letter { value: None, lost: false, waker: None }));
     (Sender(Rc::clone(&letter)), Receiver(letter))

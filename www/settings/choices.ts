@@ -1,17 +1,17 @@
-// What a person can choose, and what counts until they have.
+// The choices of the settings, and their defaults.
 
 export type ProviderName = "demo" | "openai" | "anthropic" | "gemini";
 export type StoreName = "indexeddb" | "localstorage" | "memory";
 
 export interface Choices {
   readonly provider: ProviderName;
-  /** Which of the presets the address came from. */
+  /** The id of the preset that the address came from. */
   readonly preset: string;
   readonly baseUrl: string;
   readonly model: string;
-  /** Tokens; null where the package knows it or nobody does. */
+  /** In tokens. Null: the package uses the window that it knows, if any. */
   readonly contextWindow: number | null;
-  /** A key was in use and not kept: the next page must be told it again. */
+  /** Whether a key was used but not kept, so that the user must type it again after a reload. */
   readonly needsKey: boolean;
   readonly store: StoreName;
   readonly compaction: CompactionChoices;
@@ -20,12 +20,12 @@ export interface Choices {
 export interface CompactionChoices {
   readonly when: "trigger" | "overflow" | "never";
   readonly triggerMessages: number;
-  /** Null: the model's window less what an answer needs. */
+  /** Null: the model's window minus the space for an answer. */
   readonly triggerTokens: number | null;
   readonly keepMessages: number;
 }
 
-/** A key, and whether it may outlive the page. */
+/** An API key, and whether this browser stores it. */
 export interface Key {
   readonly value: string;
   readonly isKept: boolean;
@@ -46,12 +46,12 @@ export const noKey: Key = { value: "", isKept: false };
 
 export const choicesAt = "lockgate.settings";
 
-/** Whether anything was ever chosen in this browser; a first visit does without what reads it. */
+/** Whether this browser has stored choices. A first visit does not load the code that reads them. */
 export function hasChosen(): boolean {
   try {
     return localStorage.getItem(choicesAt) !== null;
   } catch {
-    // Storage that is forbidden holds no choice.
+    // Storage is forbidden, so there are no choices.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-// When older messages become a summary.
+// The settings for compaction.
 import { settings } from "../text/settings.ts";
 import type { Choices } from "./choices.ts";
 import { Choice, Group, NumberField } from "./fields.tsx";

@@ -1,4 +1,4 @@
-// The fields that forms of the settings are made of.
+// The form fields of the settings.
 import type { ComponentChildren } from "preact";
 
 interface NumberFieldProps {
@@ -9,7 +9,7 @@ interface NumberFieldProps {
   readonly onChange: (value: number | null) => void;
 }
 
-/** A whole number, or nothing where nothing is an answer. */
+/** A field for a whole number. It may be empty if it has a hint. */
 export function NumberField({ label, hint, value, min = 0, onChange }: NumberFieldProps) {
   const read = (text: string) => (/^\d+$/.test(text) ? Number(text) : null);
   return (

@@ -1,12 +1,12 @@
-// Which model is asked, with which key, and whether it answers.
+// The settings for the model: provider, address, name, key, and the connection test.
 import { useRef, useState } from "preact/hooks";
 import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
 import { noKey } from "./choices.ts";
-import { readKey } from "./kept.ts";
+import { readKey } from "./stored-choices.ts";
 import type { FormProps } from "./compaction-form.tsx";
-import { tryModel } from "./connection.ts";
-import type { Finding } from "./connection.ts";
+import { tryModel } from "./connection-test.ts";
+import type { Finding } from "./connection-test.ts";
 import { Group, NumberField } from "./fields.tsx";
 import { presetOf, presets } from "./presets.ts";
 
@@ -26,7 +26,7 @@ export function ModelForm({ choices, change, apiKey, setKey }: ModelFormProps) {
   };
   const write = (baseUrl: string) => {
     change({ baseUrl });
-    // A key goes to the address it was typed for, and nowhere else.
+    // A key is sent only to the host that it was typed for.
     if (hostOf(baseUrl) !== hostOf(choices.baseUrl)) setKey(noKey);
   };
   const isDemo = choices.provider === "demo";
@@ -112,7 +112,7 @@ function KeyField({ apiKey, setKey, isLocal, isNeeded }: KeyFieldProps) {
         <span>{words.key}</span>
         <input
           type="password"
-          // Password managers keep what they are shown, which is not what was chosen here.
+          // Password managers would store the key, even if the user does not want it stored.
           autocomplete="off"
           value={apiKey.value}
           placeholder={isLocal ? words.noKey : ""}
@@ -172,7 +172,7 @@ function Found({ finding, choices }: { readonly finding: Finding; readonly choic
   );
 }
 
-/** What was found, then what can be done about it, then the words of whoever refused. */
+/** The lines of a finding: the result, what the user can do, and the error message. */
 function linesOf(finding: Finding, { baseUrl, model, preset }: Choices): readonly string[] {
   const host = hostOf(baseUrl);
   switch (finding.kind) {

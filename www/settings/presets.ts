@@ -1,4 +1,4 @@
-// Models that people have: on this machine, or at the known providers.
+// Presets for the model: local servers and known providers.
 import type { ProviderName } from "./choices.ts";
 
 export interface Preset {
@@ -7,7 +7,7 @@ export interface Preset {
   readonly where: "offline" | "here" | "away";
   readonly provider: ProviderName;
   readonly baseUrl: string;
-  /** One that is likely there, to begin with. */
+  /** A model that the provider probably has. */
   readonly model: string;
 }
 

@@ -1,21 +1,21 @@
-// The settings: which model, where sessions are kept, and when they are summarised.
+// The settings dialog: model, storage and compaction.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent } from "lockgate";
-import { Outcome } from "../panel/outcome.tsx";
-import { useDeed } from "../panel/reading.ts";
+import { Outcome } from "../controls/action-outcome.tsx";
+import { useDeed } from "../controls/agent-hooks.ts";
 import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
 import { CompactionForm } from "./compaction-form.tsx";
 import { ModelForm } from "./model-form.tsx";
 import { StorageForm } from "./storage-form.tsx";
-import "../panel/fields.css";
+import "../controls/fields.css";
 import "./settings.css";
 
 export interface SettingsProps {
   readonly agent: Agent;
   readonly choices: Choices;
   readonly apiKey: Key;
-  /** Opens an agent from these; false: in use, but this browser keeps nothing. */
+  /** Opens an agent with these settings. False if the browser could not store them. */
   readonly onApply: (choices: Choices, key: Key) => Promise<boolean>;
   readonly onClose: () => void;
 }
@@ -39,7 +39,7 @@ export function Settings({ agent, choices: given, apiKey, onApply, onClose }: Se
       ref={dialog}
       aria-labelledby="settings-title"
       onClose={onClose}
-      // The keys of the page behind are not meant here.
+      // Keeps the shortcuts of the page from working in the dialog.
       onKeyDown={(event) => event.stopPropagation()}
       onClick={(event) => event.target === dialog.current && dialog.current?.close()}
     >

@@ -1,8 +1,8 @@
-// Where sessions are kept, and honestly what that is worth.
+// The settings for the store, and how safely it keeps sessions.
 import { useState } from "preact/hooks";
 import type { Agent } from "lockgate";
-import { Unread } from "../panel/context-view.tsx";
-import { useReading } from "../panel/reading.ts";
+import { Unread } from "../inspect/context-view.tsx";
+import { useReading } from "../controls/agent-hooks.ts";
 import { settings } from "../text/settings.ts";
 import type { FormProps } from "./compaction-form.tsx";
 import { Choice, Group } from "./fields.tsx";
@@ -24,7 +24,7 @@ export function StorageForm({ agent, choices, change }: FormProps & { readonly a
   );
 }
 
-/** What the store that is in use now says of itself. */
+/** The report of the store that is in use now. */
 function Report({ agent }: { readonly agent: Agent }) {
   const reading = useReading(() => agent.storage(), [agent]);
   const [answer, setAnswer] = useState("");

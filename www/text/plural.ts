@@ -1,3 +1,3 @@
-// A number of things in words.
+// A number with its noun, singular or plural.
 
 export const plural = (n: number, one: string, many: string) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;

@@ -31,7 +31,7 @@ export const settings = {
     gone: (host: string) => `Nothing answers at ${host}. Is it running, and is the address right?`,
     cors: (host: string, origin: string) =>
       `${host} is running but does not allow this page (CORS). It must allow the origin ${origin}.`,
-    key: "The key was refused. Look for a missing letter, or one that has expired.",
+    key: "The key was refused. It may be incomplete, or it may have expired.",
     model: (model: string) => `There is no model “${model}” there.`,
     models: (names: string) => `There are: ${names}.`,
     busy: "The key works, but the provider is busy or your limit is reached. Try again later.",
@@ -40,8 +40,8 @@ export const settings = {
   fixes: {
     ollama: (origin: string) => `Start it as OLLAMA_ORIGINS=${origin} ollama serve`,
     "lm-studio": () => "Turn on “Enable CORS” in the settings of its local server.",
-    "llama.cpp": () => "llama-server allows every origin; look at what stands between it and this page.",
-    other: () => "Where the server cannot be told to, put one of your own in between.",
+    "llama.cpp": () => "llama-server allows every origin; check what is between it and this page.",
+    other: () => "If the server has no such setting, use a proxy of your own.",
   },
   storage: {
     title: "Storage",

@@ -1,4 +1,4 @@
-// The texts of the page before its script has come: the build writes them into the HTML.
+// The texts of the page before its script is loaded. The build writes them into the HTML.
 
 export const shell = {
   description: "Conversations that live in this browser.",

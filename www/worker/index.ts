@@ -1,4 +1,4 @@
-// A ready worker: the web UI, and the agent of each visitor in a Durable Object of their own.
+// A complete worker: the web UI, and one Durable Object with an agent per visitor.
 import { demoModel, openai, tool } from "lockgate";
 import type { AgentOptions } from "lockgate";
 import { AgentObject, handle } from "lockgate/cloudflare";
@@ -8,10 +8,10 @@ interface Env {
   readonly HELPER: HandleOptions["objects"];
   /** The built web UI. */
   readonly ASSETS: { fetch(request: Request): Promise<Response> };
-  /** Any endpoint that speaks OpenAI's chat completions; without it the demo model answers. */
+  /** The URL of an OpenAI-compatible API. Without it the demo model answers. */
   readonly MODEL_URL?: string;
   readonly MODEL?: string;
-  /** A secret of the worker: `wrangler secret put MODEL_KEY`. It never leaves it. */
+  /** A secret, set with `wrangler secret put MODEL_KEY`. It is sent only to MODEL_URL. */
   readonly MODEL_KEY?: string;
 }
 
@@ -39,15 +39,15 @@ export default {
 
 const COOKIE = /(?:^|; )visitor=([0-9a-f-]{36})(?:;|$)/;
 
-/** Whoever opens the page is somebody, known by a cookie. Put your own sign-in here. */
+/** A cookie identifies the visitor. Replace this by your own sign-in. */
 function visitor(request: Request): Caller | Response {
   const id = COOKIE.exec(request.headers.get("cookie") ?? "")?.[1];
   if (id !== undefined) return { userId: id };
-  const said = { code: "ID_INVALID", message: "nobody is signed in", hint: "open the page first", status: 401, retryable: false };
+  const said = { code: "ID_INVALID", message: "you are not signed in", hint: "open the page first", status: 401, retryable: false };
   return Response.json(said, { status: 401 });
 }
 
-/** The web UI, told where its agent is, and the cookie of whoever has none. */
+/** The web UI with the URL of its agent. Sets the cookie if the visitor has none. */
 async function page(request: Request, { ASSETS }: Env): Promise<Response> {
   const found = await ASSETS.fetch(request);
   if (!(found.headers.get("content-type") ?? "").startsWith("text/html")) return found;

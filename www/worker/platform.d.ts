@@ -1,4 +1,4 @@
-// What of the platform the worker uses, and the types of a page do not have.
+// The parts of the platform that the worker uses and that the DOM types do not have.
 
 interface HtmlElement {
   append(content: string, options: { readonly html: boolean }): void;

@@ -1,19 +1,19 @@
-// Gives what passes between the wasm and its glue short names: wasm-bindgen's are long, and many end in a hash, which no
-// compression makes smaller.
+// Shortens the names of the imports and exports between the wasm and its glue. The names of wasm-bindgen are long, and many end
+// in a hash, which does not compress.
 import { problem } from "../run.mjs";
 import { Reader, leb, withSections } from "./sections.mjs";
 
 const [IMPORTS, EXPORTS] = [2, 7];
 const FUNCTION = 0;
-// In the glue each import is a member of one object, by the name that the wasm asks for.
+// The glue has one object with all imports of the wasm, by their names.
 const imported = /(?<=^ {8})__wb\w+(?=: function)/gm;
 const exported = /(?<=\bwasm\.)\w+/g;
-// src/npm/guard.ts knows these by their names, and src/npm/instance.ts the memory.
+// src/npm/runtime/guard.ts uses these names, and src/npm/runtime/instance.ts uses `memory`.
 const isKept = /^memory$|_free$|^__wbindgen_destroy_closure$/;
-// What timers, promises and events call. The compiler has several ways to write this, and src/npm/guard.ts knows only ours.
+// Functions that timers, promises and events call. The compiler names them in several ways; src/npm/runtime/guard.ts knows only `callback…`.
 const isCallback = /convert__closures/;
 
-/** The wasm and its glue with the same short names in both. */
+/** The wasm and its glue, with the same short names in both. */
 export function withShortNames(wasm, glue) {
   const imports = new Map();
   const exports = new Map();
@@ -25,7 +25,7 @@ export function withShortNames(wasm, glue) {
   return { wasm: short, glue: renamed(renamed(glue, imported, imports), exported, exports) };
 }
 
-/** The glue with other names at the places that a pattern finds; each name must be found. */
+/** Replaces the names that `pattern` finds in the glue. Throws if it does not find every name. */
 function renamed(glue, pattern, names) {
   const left = new Set(names.keys());
   const short = glue.replace(pattern, (name) => {

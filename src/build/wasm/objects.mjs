@@ -1,18 +1,18 @@
-// What the linker knows of the data in a wasm file: where each object stands, and what points to what.
+// Reads what the linker knows about the data of a wasm file: where each object is, and which objects point to which.
 import { Reader, sectionsOf, segmentsOf } from "./sections.mjs";
 
 // Kinds of relocation: a slot of the function table in code and in data, and addresses of data.
 const SLOT_IN_CODE = 1;
 const SLOT_IN_DATA = 2;
 const ADDRESSES = new Set([3, 4, 5]);
-// The kinds that carry a number to be added.
+// The kinds of relocation that have an addend.
 const WITH_ADDEND = new Set([3, 4, 5, 8, 9, 11, 14, 15, 16, 17, 22, 23]);
 
 /**
  * The data objects of a file that was linked with `--emit-relocs`:
- * - `objects`: `{ start, size, points, slots }`, the objects it points to (by number) and the slots of the function table
- *   that it names;
- * - `pinned`: the numbers of objects that code reaches by an address outside of them, so that looking for addresses misses them;
+ * - `objects`: a list of `{ start, size, points, slots }`. `points` has the numbers of the objects that the object points to,
+ *   `slots` the slots of the function table that it names;
+ * - `pinned`: the numbers of objects that are reached by an address outside of them. A search for addresses would miss them;
  * - `slotsInCode`: the slots that code names.
  */
 export function readObjects(bytes) {
@@ -43,7 +43,7 @@ export function readObjects(bytes) {
   return { objects, pinned, slotsInCode: new Set(slotsInCode), segments };
 }
 
-/** Tells which objects hold an address, by their numbers. */
+/** Returns a function that finds the numbers of the objects that contain an address. */
 export function within(objects) {
   const sorted = objects.map((object, number) => ({ ...object, number })).sort((one, other) => one.start - other.start);
   const longest = Math.max(0, ...sorted.map(({ size }) => size));
@@ -84,7 +84,7 @@ function symbolsOf(linking, segments) {
   return { objects, bySymbol };
 }
 
-// Where the next symbol stands, if it is data.
+// The place of the next symbol, or null if the symbol is not data.
 function symbolAt(reader) {
   const kind = reader.byte();
   const flags = reader.number();

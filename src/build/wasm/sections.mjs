@@ -1,11 +1,11 @@
-// Reads wasm files as far as the build needs it: sections, numbers, data segments.
+// Reads and writes the parts of wasm files that the build needs: sections, numbers, data segments.
 
-/** What every wasm file begins with. */
+/** The length of the header of a wasm file. */
 const HEADER = 8;
 
 /**
- * The sections of a wasm file, in order: `{ id, name, at, body, whole }`; `name` is that of a custom section, `at` where the
- * body begins, and `whole` the section with its id and length.
+ * The sections of a wasm file, in order: `{ id, name, at, body, whole }`. `name` is the name of a custom section, `at` the position
+ * of the body, and `whole` the section with its id and length.
  */
 export function sectionsOf(bytes) {
   const sections = [];
@@ -27,7 +27,7 @@ export function withoutSections(bytes, drops) {
   return Buffer.concat([bytes.subarray(0, HEADER), ...kept.map(({ whole }) => whole)]);
 }
 
-/** The file with other bodies in its sections: those that `change` makes of them. Custom sections stay as they are. */
+/** The file with the section bodies that `change` returns. Custom sections stay the same. */
 export function withSections(bytes, change) {
   const parts = [bytes.subarray(0, HEADER)];
   const reader = new Reader(bytes, HEADER);
@@ -43,7 +43,7 @@ export function withSections(bytes, change) {
   return Buffer.concat(parts);
 }
 
-/** The segments of a data section: `{ address, at, bytes }`; `at` is where the bytes begin in the section's body. */
+/** The segments of a data section: `{ address, at, bytes }`. `at` is the position of the bytes in the body of the section. */
 export function segmentsOf(body) {
   const reader = new Reader(body);
   return Array.from({ length: reader.number() }, () => {
@@ -58,7 +58,7 @@ export function segmentsOf(body) {
   });
 }
 
-/** A file that has no data, with these segments `{ address, bytes }` in it. */
+/** Adds the segments `{ address, bytes }` to a file without data. */
 export function withData(wasm, segments) {
   const constant = (number) => Buffer.concat([Buffer.from([0x41]), signedLeb(number), Buffer.from([0x0b])]);
   const parts = segments.map(({ address, bytes }) => Buffer.concat([leb(0), constant(address), leb(bytes.length), bytes]));
@@ -78,7 +78,7 @@ function signedLeb(number) {
   }
 }
 
-/** A number as WebAssembly writes lengths. */
+/** An unsigned LEB128 number, as WebAssembly writes lengths. */
 export function leb(number) {
   const bytes = [];
   for (let rest = number; ; ) {
@@ -89,7 +89,7 @@ export function leb(number) {
   }
 }
 
-/** Reads one thing after the other. */
+/** Reads the values of a wasm file one after the other. */
 export class Reader {
   constructor(bytes, at = 0) {
     this.bytes = bytes;

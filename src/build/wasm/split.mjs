@@ -1,19 +1,18 @@
-// Cuts the wasm in two: what a page needs to start, and the rest, which is fetched next.
+// Splits the wasm into two files: the functions that a page needs to start, and the rest, which is fetched afterwards.
 import { problem } from "../run.mjs";
 import { within } from "./objects.mjs";
 
-/** Where each part finds the other. */
+/** The module names of imports: from the first part, and from the glue. */
 const PAGE = "page";
 const GLUE = "lockgate";
 
 /**
- * The two parts of a module, `{ page, rest }`, each as `{ wasm, data }`: its data is still to be put in (`withData`), when
- * it is as small as it gets. `isHot(name)` says which functions are in the first part; `data` is what
- * `readObjects` knows.
+ * Splits a module. Returns `{ page, rest }`, each as `{ wasm, data }`; the caller adds the data (`withData`) after it has shrunk the
+ * wasm. `isHot(name)` says which functions are in the first part. `data` is the result of `readObjects`.
  *
- * A function of the rest that the first part mentions has a stub there, which asks the glue for the rest if it has not come
- * yet, and then calls through a table of such functions that the rest fills. So which functions are hot decides how soon
- * the rest is needed, and never what happens. Data that only the rest mentions comes with the rest.
+ * If the first part uses a function of the rest, it has a stub for the function. The stub asks the glue for the rest if the rest
+ * is missing, and then calls the function through a table that the rest fills. So `isHot` decides only how soon the rest is needed,
+ * never what the module does. Data that only the rest uses is in the rest.
  */
 export function split(binaryen, bytes, isHot, data) {
   const read = () => binaryen.readBinary(bytes);
@@ -30,7 +29,7 @@ export function split(binaryen, bytes, isHot, data) {
   return { page: { wasm: page, data: pageData }, rest: { wasm: rest, data: restData } };
 }
 
-/** The module with a call of `lockgate.hit(number)` at the start of every function, and the names of those. */
+/** The module with a call of `lockgate.hit(number)` at the start of every function, and the names of the functions by number. */
 export function instrumented(binaryen, bytes) {
   const module = binaryen.readBinary(bytes);
   module.addFunctionImport("hit", GLUE, "hit", binaryen.i32, binaryen.none);
@@ -54,7 +53,7 @@ const globalsOf = (binaryen, module) => infos(module.getNumGlobals(), (n) => mod
 const exportsOf = (binaryen, module) => infos(module.getNumExports(), (n) => module.getExportByIndex(n), binaryen.getExportInfo);
 const elementsOf = (binaryen, module) => infos(module.getNumElementSegments(), (n) => module.getElementSegmentByIndex(n), binaryen.getElementSegmentInfo);
 
-/** What the first part mentions: the cold functions that need a stub, the data, and the table of functions as it has it. */
+/** What the first part uses: the cold functions that need a stub, the data, and its function table. */
 function needsOf(binaryen, module, { functions, cold, data }) {
   const names = new Set(cold.map(({ name }) => name));
   for (const { name, params, results } of cold) {
@@ -62,9 +61,9 @@ function needsOf(binaryen, module, { functions, cold, data }) {
     module.addFunctionImport(name, PAGE, name, params, results);
   }
   const table = tableOf(binaryen, module);
-  // Which cold functions data mentions is looked at below.
+  // The cold functions that data uses are found below.
   module.removeElementSegment(table.segment);
-  // The rest may call any of the others.
+  // The rest may call any hot function.
   for (const { name } of functions.filter((it) => !names.has(it.name))) module.addFunctionExport(name, `hot ${name}`);
   module.runPasses(["remove-unused-module-elements"]);
   const hotData = reached(module.emitText(), data);
@@ -83,7 +82,7 @@ function needsOf(binaryen, module, { functions, cold, data }) {
   return { stubs: [...new Set([...called, ...pointed])].sort(), table, isColdSlot, isIdleSlot, ...dataParts(data, hotData) };
 }
 
-// The one segment of the table through which all calls by pointer go.
+// The only segment of the function table. All calls by pointer use this table.
 function tableOf(binaryen, module) {
   const segments = elementsOf(binaryen, module).filter(({ data }) => data.length > 0);
   if (segments.length !== 1) throw problem(`The wasm fills its function table in ${segments.length} places: adapt src/build/wasm/split.mjs.`);
@@ -91,7 +90,7 @@ function tableOf(binaryen, module) {
   return { segment: name, name: table, first: binaryen.getExpressionInfo(offset).value, names: data };
 }
 
-/** The numbers of the objects that the code mentions, and of those they point to. */
+/** The numbers of the objects whose addresses are in the code, and of all objects that these point to. */
 function reached(text, { objects, pinned, segments }) {
   const low = Math.min(...segments.map(({ address }) => address));
   const holders = within(objects);
@@ -110,7 +109,7 @@ function reached(text, { objects, pinned, segments }) {
   return found;
 }
 
-/** The bytes that the first part needs, and those that come with the rest: `{ address, bytes }`. */
+/** The bytes that the first part needs, and the bytes that come with the rest: `{ address, bytes }`. */
 function dataParts({ objects, segments }, hotData) {
   const isCold = segments.map(({ bytes }) => new Uint8Array(bytes.length));
   const mark = (value) => ({ start, size }) => {
@@ -126,14 +125,14 @@ function dataParts({ objects, segments }, hotData) {
         bytes: bytes.subarray(from, to),
       })),
     );
-  // Memory begins as zeroes; of the rest not a byte more is written than is its own.
+  // New memory is all zeroes, so the first part need not write them. The rest may write only its own bytes: the memory is in use.
   return { pageData: joined(parts((cold, byte) => !cold && byte !== 0)), restData: parts((cold) => cold) };
 }
 
-// A new segment costs about as much as so many zeroes.
+// A new segment costs about as many bytes as this many zeroes.
 const GAP = 8;
 
-/** The segments with those made one that are close to each other. */
+/** Joins segments that are close to each other. */
 function joined(segments) {
   const all = [];
   for (const { address, bytes } of segments) {
@@ -145,7 +144,7 @@ function joined(segments) {
   return all;
 }
 
-/** The stretches `[from, to]` of numbers under `length` for which `is` holds. */
+/** The ranges `[from, to]` of numbers below `length` for which `is` returns true. `to` is the number after the range. */
 function runsOf(length, is) {
   const runs = [];
   for (let n = 0; n < length; n += 1) {
@@ -156,7 +155,7 @@ function runsOf(length, is) {
   return runs;
 }
 
-// Data is put back when the part is done: so much of it does not pass through here.
+// `withData` adds the data to the finished part, so binaryen does not have to process it.
 function withoutData(module) {
   const { initial, max } = module.getMemoryInfo();
   module.setMemory(initial, max ?? 65536, null, []);

@@ -1,5 +1,5 @@
-// What people usually do in the first moments of a page, for the profile: it runs in the page, beside the package.
-import { createAgent, customModel, openai, tool } from "/dist/entry/browser.js";
+// The usual first actions of a user, for the profile. Runs in the page, with the package.
+import { createAgent, customModel, demoModel, openai, tool } from "/dist/entry/browser.js";
 
 const weather = tool({
   name: "weather",
@@ -8,7 +8,7 @@ const weather = tool({
   execute: ({ city }) => ({ city, sky: "clear", degrees: 21 }),
 });
 
-/** Talks with an agent for a while; the answer says what it saw, so that whoever asked can see that all went well. */
+/** Runs some calls. Returns what it saw, so that the output of `npm run profile` shows whether everything worked. */
 export async function usual() {
   const model = openai({ baseUrl: `${location.origin}/v1`, model: "m", apiKey: "a-key" });
   const agent = await createAgent({ name: "helper", systemPrompt: "You are brief.", model, tools: [weather] });
@@ -30,6 +30,8 @@ export async function usual() {
   leave();
   const own = await createAgent({ name: "own", model: customModel({ id: "own", generate: words }) });
   said.push(await streamed(own.stream("Hello!", slot)));
+  const demo = await createAgent({ name: "demo", model: demoModel() });
+  said.push((await demo.call("Hello there", { sessionId: "s3" })).reason);
   return { said, sessions: sessions.map(({ title }) => title), messages: messages.length, heard: events > 0 };
 }
 

@@ -1,11 +1,11 @@
-//! A conversation as chat completions have it.
+//! Writes a conversation as the messages of chat completions.
 
 use serde_json::Value;
 
 use crate::message::{Block, MediaKind, Role, Source, ToolUse};
-use crate::model::heard::{list_in, text_in};
-use crate::model::openai::Flavour;
-use crate::model::transcript::Turn;
+use crate::model::dialect::Flavour;
+use crate::model::reply::{list_in, text_in};
+use crate::model::transcript::WireTurn;
 use crate::model::wire::{data_url, object, omitted, result_text, set, text_part, tool_name};
 
 pub(super) fn write_tool((name, description, schema): (String, &str, Value)) -> Value {
@@ -22,7 +22,7 @@ pub(super) fn said(role: &str, content: Value) -> Value {
 }
 
 pub(super) fn write_turn(
-    turn: &Turn<'_>,
+    turn: &WireTurn<'_>,
     flavour: Flavour,
     is_current: bool,
     out: &mut Vec<Value>,
@@ -42,18 +42,18 @@ pub(super) fn write_turn(
     }
 }
 
-fn write_answer(turn: &Turn<'_>, flavour: Flavour, is_current: bool) -> Value {
+fn write_answer(turn: &WireTurn<'_>, flavour: Flavour, is_current: bool) -> Value {
     let texts = turn.blocks.iter().filter_map(|block| match &**block {
         Block::Text { text, .. } => Some(text.as_str()),
         _ => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n\n");
     let calls: Vec<Value> = turn.calls().map(|call| write_call(call, flavour)).collect();
-    // Some servers refuse an empty text beside calls, others an absent one: null is what OpenAI itself sends.
+    // Beside tool calls some servers refuse an empty text, others a missing one. OpenAI itself sends null.
     let content = if text.is_empty() && !calls.is_empty() { Value::Null } else { text.into() };
     let mut message = said("assistant", content);
-    // Thoughts are shown again only while the tools of one question are being called: some providers want that,
-    // and refuse those of earlier questions.
+    // Thoughts are sent back only until the current question is answered: some providers require them there, and refuse
+    // those of earlier questions.
     if is_current && !calls.is_empty() {
         write_thoughts(turn, &mut message);
     }
@@ -63,7 +63,7 @@ fn write_answer(turn: &Turn<'_>, flavour: Flavour, is_current: bool) -> Value {
     message
 }
 
-fn write_thoughts(turn: &Turn<'_>, message: &mut Value) {
+fn write_thoughts(turn: &WireTurn<'_>, message: &mut Value) {
     for block in &turn.blocks {
         let Block::Thinking { thinking, provider: Some(provider), .. } = &**block else { continue };
         if let Some(field) = text_in(provider, "field") {
@@ -76,7 +76,7 @@ fn write_thoughts(turn: &Turn<'_>, message: &mut Value) {
     }
 }
 
-/// Pieces of reasoning as they were before they were streamed.
+/// Joins pieces of reasoning that were streamed.
 fn joined(details: &[Value]) -> Vec<Value> {
     let mut whole: Vec<Value> = Vec::new();
     for detail in details {
@@ -115,7 +115,7 @@ fn write_call(call: &ToolUse, flavour: Flavour) -> Value {
     written
 }
 
-fn write_question(turn: &Turn<'_>, flavour: Flavour) -> Value {
+fn write_question(turn: &WireTurn<'_>, flavour: Flavour) -> Value {
     let has_files = turn.blocks.iter().any(|block| matches!(**block, Block::Media { .. }));
     let texts = || {
         let texts = turn.blocks.iter().filter_map(|block| match &**block {
@@ -124,7 +124,7 @@ fn write_question(turn: &Turn<'_>, flavour: Flavour) -> Value {
         });
         texts.collect::<Vec<_>>().join("\n\n")
     };
-    // Plain text where there is nothing else: old templates take only that.
+    // A message with text only is sent as plain text: old chat templates accept nothing else.
     if !has_files {
         return said("user", texts().into());
     }

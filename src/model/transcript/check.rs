@@ -1,12 +1,12 @@
-//! What a provider would refuse in a conversation, by its rules.
+//! Finds what a provider would refuse in a conversation.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use crate::message::{Block, Role};
-use crate::model::Dialect;
-use crate::model::transcript::Turn;
+use crate::model::dialect::Dialect;
+use crate::model::transcript::WireTurn;
 use crate::model::transcript::pairs::is_wire_id;
 
 /// Something that a provider would refuse.
@@ -17,20 +17,20 @@ pub struct Violation {
     pub rule: &'static str,
     /// The message that breaks it.
     pub message_id: Option<String>,
-    /// A sentence.
+    /// A sentence about it.
     pub message: String,
 }
 
 /// Everything that a provider would refuse, in order.
-pub fn check(turns: &[Turn<'_>], dialect: Dialect) -> Vec<Violation> {
+pub fn check(turns: &[WireTurn<'_>], dialect: Dialect) -> Vec<Violation> {
     let mut checking = Checking { dialect, found: Vec::new(), known: HashMap::new() };
     for (index, turn) in turns.iter().enumerate() {
         checking.turn(turn);
         let before = index.checked_sub(1).and_then(|index| turns.get(index));
-        // Results may stand in several messages: those of one run of results count as one turn.
+        // Consecutive messages with results count as one turn.
         if turn.role == Role::Assistant {
             let after = turns.get(index + 1..).unwrap_or_default();
-            let next: Vec<&Turn<'_>> =
+            let next: Vec<&WireTurn<'_>> =
                 after.iter().take_while(|it| it.results().next().is_some()).collect();
             checking.results_of(turn, &next);
         }
@@ -47,18 +47,18 @@ pub fn check(turns: &[Turn<'_>], dialect: Dialect) -> Vec<Violation> {
 struct Checking<'a> {
     dialect: Dialect,
     found: Vec<Violation>,
-    /// The ids of calls; a map, and not a set, because there is one of this type already.
+    /// The ids of calls. A map instead of a set, because the wasm contains this type of map already.
     known: HashMap<&'a str, usize>,
 }
 
 impl<'a> Checking<'a> {
-    fn say(&mut self, rule: &'static str, turn: Option<&Turn<'_>>, message: &str) {
+    fn say(&mut self, rule: &'static str, turn: Option<&WireTurn<'_>>, message: &str) {
         let message_id = turn.and_then(|turn| turn.message).map(|message| message.id.clone());
         self.found.push(Violation { rule, message_id, message: message.to_owned() });
     }
 
-    /// What can be seen in a turn alone.
-    fn turn(&mut self, turn: &'a Turn<'a>) {
+    /// Checks one turn by itself.
+    fn turn(&mut self, turn: &'a WireTurn<'a>) {
         let lenient = self.dialect == Dialect::OpenAi;
         if turn.blocks.is_empty() {
             self.say("message-empty", Some(turn), "the message has no content");
@@ -118,8 +118,8 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Each call of a turn has one result among those right after it, and those have no other.
-    fn results_of(&mut self, turn: &Turn<'_>, next: &[&Turn<'_>]) {
+    /// Checks that each call of a turn has exactly one result directly after it, and that there are no other results.
+    fn results_of(&mut self, turn: &WireTurn<'_>, next: &[&WireTurn<'_>]) {
         for call in turn.calls() {
             let n = next.iter().flat_map(|it| it.results()).filter(|it| it.id == call.id).count();
             match n {
@@ -136,15 +136,15 @@ impl<'a> Checking<'a> {
         next.iter().for_each(|it| self.orphans(it, &ids));
     }
 
-    fn orphans(&mut self, turn: &Turn<'_>, calls: &[&str]) {
+    fn orphans(&mut self, turn: &WireTurn<'_>, calls: &[&str]) {
         for _ in turn.results().filter(|result| !calls.contains(&result.id.as_str())) {
             self.say("result-without-call", Some(turn), "a result does not follow its tool call");
         }
     }
 
-    /// What holds at both ends.
-    fn ends(&mut self, turns: &[Turn<'_>]) {
-        let of_model = |turn: &&Turn<'_>| turn.role == Role::Assistant;
+    /// Checks the first and the last turn.
+    fn ends(&mut self, turns: &[WireTurn<'_>]) {
+        let of_model = |turn: &&WireTurn<'_>| turn.role == Role::Assistant;
         if self.dialect == Dialect::OpenAi {
             return;
         }

@@ -1,13 +1,13 @@
-//! What is sent of a conversation is valid, whatever was cut, denied, aborted, compacted or said to another provider.
+//! Makes a conversation valid for a provider, even if it was cut, aborted or compacted, or began with another provider.
 //!
-//! The conversation itself is never changed for a provider's sake: [`repair`] makes turns of it, a view in which
+//! The stored conversation is never changed. [`repair`] makes turns of it that follow these rules:
 //!
-//! - every tool call has exactly one result, in the turn right after it, in the order of the calls;
-//! - results without their call, second results, empty words and thoughts of other models are left out;
-//! - ids are of the alphabet that all providers take, and no two calls share one;
-//! - a user's turn is first and a user's or tools' turn is last, and neighbours of one role are one turn.
+//! - every tool call has exactly one result, in the turn directly after it, in the order of the calls;
+//! - results without a call, second results, empty texts and thoughts of other models are left out;
+//! - ids use an alphabet that all providers accept, and no two calls have the same id;
+//! - the first turn is the user's, the last is the user's or has tool results, and neighbours have different roles.
 //!
-//! [`check`] says what of this is not so, by the rules of a dialect; every request is checked before it is sent.
+//! [`check`] finds violations of the rules of a dialect. Every request is checked before it is sent.
 
 mod check;
 mod pairs;
@@ -21,49 +21,49 @@ use serde_json::Value;
 
 use crate::json::Object;
 use crate::message::{Block, Message, ResultState, Role, ToolResult, ToolUse};
-use crate::model::Dialect;
+use crate::model::dialect::Dialect;
 use crate::model::transcript::pairs::{Pairs, wire_id};
 
-/// What stands first where a conversation does not begin with its user, and last where it ends with an answer.
+/// The text of a user turn that is added if a conversation begins or ends with an answer.
 const GO_ON: &str = "(The conversation goes on.)";
 
-/// What stands between results and words where a provider wants an answer there.
+/// An assistant turn that is added between results and a user turn for providers that require one.
 const NOTED: &str = "(Noted.)";
 
 /// The result of a call that has none.
 const NO_RESULT: &str = "This call has no result: it was cut off. It may have run in part.";
 
-/// For whom a conversation is written.
+/// The model and provider that a conversation is written for.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
-    /// The language.
+pub struct Recipient<'a> {
+    /// The dialect.
     pub dialect: Dialect,
-    /// The model: it sees its own thoughts again, and nobody else's. None: every thought is kept.
+    /// The model. Only its own thoughts are sent back to it. `None`: every thought is kept.
     pub model: Option<&'a str>,
-    /// Whether it is as strict as Mistral's: ids of nine letters, and an answer between results and words.
+    /// Whether it has the rules of Mistral: ids of nine characters, and an assistant turn between results and a user turn.
     pub is_strict: bool,
 }
 
-/// One turn of a conversation as a provider is to see it.
+/// One turn of a conversation as it is sent to a provider.
 #[derive(Clone, Debug)]
-pub struct Turn<'a> {
-    /// Who speaks; never the system.
+pub struct WireTurn<'a> {
+    /// The role; never the system.
     pub role: Role,
-    /// The first message that it is made of; none for one that is put in.
+    /// The first message that it is made of; `None` for an added turn.
     pub message: Option<&'a Message>,
-    /// What is said.
+    /// Its content.
     pub blocks: Vec<Cow<'a, Block>>,
 }
 
-impl<'a> Turn<'a> {
-    /// A message as it is.
-    pub fn of(message: &'a Message) -> Turn<'a> {
+impl<'a> WireTurn<'a> {
+    /// A message without changes.
+    pub fn of(message: &'a Message) -> WireTurn<'a> {
         let blocks = message.content.iter().map(Cow::Borrowed).collect();
-        Turn { role: message.role, message: Some(message), blocks }
+        WireTurn { role: message.role, message: Some(message), blocks }
     }
 
-    fn put_in(role: Role, text: &str) -> Turn<'a> {
-        Turn { role, message: None, blocks: vec![Cow::Owned(Block::text(text))] }
+    fn put_in(role: Role, text: &str) -> WireTurn<'a> {
+        WireTurn { role, message: None, blocks: vec![Cow::Owned(Block::text(text))] }
     }
 
     /// The tool calls in it.
@@ -82,7 +82,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// It as a message of its own.
+    /// The turn as a message.
     pub fn into_message(self) -> Message {
         let content = self.blocks.into_iter().map(Cow::into_owned).collect();
         match self.message {
@@ -92,8 +92,8 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// The turns of a conversation as a provider is to see them.
-pub fn repair<'a>(messages: &'a [Rc<Message>], reader: Reader<'_>) -> Vec<Turn<'a>> {
+/// The turns of a conversation as they are sent to a provider.
+pub fn repair<'a>(messages: &'a [Rc<Message>], reader: Recipient<'_>) -> Vec<WireTurn<'a>> {
     let pairs = Pairs::of(messages);
     let mut turns = Turns { reader, turns: Vec::new() };
     for (index, message) in messages.iter().enumerate() {
@@ -115,7 +115,7 @@ pub fn repair<'a>(messages: &'a [Rc<Message>], reader: Reader<'_>) -> Vec<Turn<'
         if blocks.iter().all(|block| matches!(**block, Block::Thinking { .. })) {
             continue;
         }
-        turns.push(Turn { role, message: Some(message), blocks });
+        turns.push(WireTurn { role, message: Some(message), blocks });
         if n_calls > 0 {
             turns.push_results(index, message, &pairs, messages);
         }
@@ -124,30 +124,30 @@ pub fn repair<'a>(messages: &'a [Rc<Message>], reader: Reader<'_>) -> Vec<Turn<'
 }
 
 struct Turns<'a, 'r> {
-    reader: Reader<'r>,
-    turns: Vec<Turn<'a>>,
+    reader: Recipient<'r>,
+    turns: Vec<WireTurn<'a>>,
 }
 
 impl<'a> Turns<'a, '_> {
-    fn push(&mut self, turn: Turn<'a>) {
+    fn push(&mut self, turn: WireTurn<'a>) {
         match self.turns.last_mut() {
             Some(last) if last.role == turn.role => last.blocks.extend(turn.blocks),
             Some(last)
                 if last.role == Role::Tool && turn.role == Role::User && self.reader.is_strict =>
             {
-                self.turns.push(Turn::put_in(Role::Assistant, NOTED));
+                self.turns.push(WireTurn::put_in(Role::Assistant, NOTED));
                 self.turns.push(turn);
             }
             None if turn.role == Role::Assistant => {
-                self.turns.push(Turn::put_in(Role::User, GO_ON));
+                self.turns.push(WireTurn::put_in(Role::User, GO_ON));
                 self.turns.push(turn);
             }
             _ => self.turns.push(turn),
         }
     }
 
-    /// The results of a message's calls, in their order. Files in them become words of the user where the dialect
-    /// has no place for them.
+    /// Adds the results of the calls of a message, in the order of the calls. If the dialect accepts no files in results, the
+    /// files become a user turn.
     fn push_results(
         &mut self,
         index: usize,
@@ -171,23 +171,23 @@ impl<'a> Turns<'a, '_> {
             results.push(Cow::Owned(Block::ToolResult(result)));
         }
         let first = pairs.message_of_result(index, messages).filter(|it| it.role == Role::Tool);
-        self.push(Turn { role: Role::Tool, message: first, blocks: results });
+        self.push(WireTurn { role: Role::Tool, message: first, blocks: results });
         if !files.is_empty() {
             files.insert(0, Cow::Owned(Block::text("(Files of the results above.)")));
-            self.push(Turn { role: Role::User, message: None, blocks: files });
+            self.push(WireTurn { role: Role::User, message: None, blocks: files });
         }
     }
 
-    fn close(mut self) -> Vec<Turn<'a>> {
+    fn close(mut self) -> Vec<WireTurn<'a>> {
         if self.turns.last().is_none_or(|last| last.role == Role::Assistant) {
-            self.turns.push(Turn::put_in(Role::User, GO_ON));
+            self.turns.push(WireTurn::put_in(Role::User, GO_ON));
         }
         self.turns
     }
 }
 
-impl Reader<'_> {
-    /// Whether a block that is no call is to be seen.
+impl Recipient<'_> {
+    /// Whether a block is sent; for blocks that are not tool calls.
     fn shows(&self, block: &Block, of_model: bool) -> bool {
         match block {
             Block::Text { text, provider, .. } => {
@@ -206,7 +206,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether something is of the model that is asked.
+    /// Whether provider data is from the model that receives the conversation.
     pub fn is_own(&self, provider: Option<&Value>) -> bool {
         let of = provider.and_then(|provider| provider.get("model")).and_then(Value::as_str);
         match self.model {
@@ -216,12 +216,12 @@ impl Reader<'_> {
     }
 }
 
-/// A call under the id that the provider is to see, with an input that is an object.
+/// A call with its id for the provider, and an input that is an object.
 fn with_id<'a>(
     block: &'a Block,
     call: &'a ToolUse,
     id: Option<String>,
-    reader: Reader<'_>,
+    reader: Recipient<'_>,
 ) -> Cow<'a, Block> {
     let foreign = call.provider.is_some() && !reader.is_own(call.provider.as_ref());
     if id.is_none() && call.input.is_object() && !foreign {
@@ -238,13 +238,13 @@ fn with_id<'a>(
     Cow::Owned(Block::ToolUse(call))
 }
 
-/// The messages of a conversation as a provider could see them.
+/// The messages of a conversation, made valid for any provider.
 pub fn repaired(messages: &[Rc<Message>], dialect: Dialect) -> Vec<Message> {
-    let reader = Reader { dialect, model: None, is_strict: false };
+    let reader = Recipient { dialect, model: None, is_strict: false };
     let mut last = String::new();
     let turns = repair(messages, reader).into_iter().enumerate().map(|(n, turn)| {
         let mut message = turn.into_message();
-        // What is put in needs an id too, and the same one every time.
+        // An added turn needs an id too, and always the same one.
         if message.id.is_empty() {
             message.id = wire_id(&format!("{last}.{n}"), 1, false).unwrap_or_default();
         }

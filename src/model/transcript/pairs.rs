@@ -1,4 +1,4 @@
-//! Which result belongs to which call, and under which id a provider sees both.
+//! Pairs tool calls with their results, and gives them ids that providers accept.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,21 +7,21 @@ use crate::message::{Block, Message, Role, ToolResult};
 
 /// The calls of a conversation, each with its result.
 pub(super) struct Pairs<'a> {
-    calls: Vec<Call<'a>>,
-    /// Where the calls of a message begin.
+    calls: Vec<WireCall<'a>>,
+    /// The index of the first call of each message.
     first: Vec<usize>,
 }
 
-struct Call<'a> {
+struct WireCall<'a> {
     id: &'a str,
-    /// How many calls before it have the same id.
+    /// Number of earlier calls with the same id.
     nth: u32,
     /// The message and block of its result.
     result: Option<(usize, usize)>,
 }
 
 impl<'a> Pairs<'a> {
-    /// Looks a conversation through: a result belongs to the last call of its id, if that has none yet.
+    /// Pairs the calls of a conversation: a result belongs to the last call with its id, if that has no result yet.
     pub(super) fn of(messages: &'a [Rc<Message>]) -> Pairs<'a> {
         let mut pairs = Pairs { calls: Vec::new(), first: Vec::with_capacity(messages.len()) };
         let mut last: HashMap<&str, usize> = HashMap::new();
@@ -33,7 +33,7 @@ impl<'a> Pairs<'a> {
                         let before = last.insert(&call.id, pairs.calls.len());
                         let before = before.and_then(|index| pairs.calls.get(index));
                         let nth = before.map_or(0, |before| before.nth + 1);
-                        pairs.calls.push(Call { id: &call.id, nth, result: None });
+                        pairs.calls.push(WireCall { id: &call.id, nth, result: None });
                     }
                     Block::ToolResult(result) => {
                         let call = last.get(result.id.as_str());
@@ -49,13 +49,13 @@ impl<'a> Pairs<'a> {
         pairs
     }
 
-    /// The id that a provider is to see for a message's call, if it is another one.
+    /// The id of a call for the provider, if it differs from its own.
     pub(super) fn wire_id(&self, message: usize, nth: usize, is_strict: bool) -> Option<String> {
         let call = self.call(message, nth)?;
         wire_id(call.id, call.nth, is_strict)
     }
 
-    /// The result of a message's call.
+    /// The result of a call of a message.
     pub(super) fn result(
         &self,
         message: usize,
@@ -69,7 +69,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// The message that holds the result of a message's first call.
+    /// The message with the result of the first call of a message.
     pub(super) fn message_of_result(
         &self,
         message: usize,
@@ -79,24 +79,24 @@ impl<'a> Pairs<'a> {
         messages.get(at).map(|message| &**message)
     }
 
-    fn call(&self, message: usize, nth: usize) -> Option<&Call<'a>> {
+    fn call(&self, message: usize, nth: usize) -> Option<&WireCall<'a>> {
         self.calls.get(self.first.get(message)? + nth)
     }
 }
 
-/// Whether every provider takes an id as it is.
+/// Whether every provider accepts an id.
 pub(super) fn is_wire_id(id: &str, is_strict: bool) -> bool {
     let fits = |it: u8| it.is_ascii_alphanumeric() || (!is_strict && (it == b'_' || it == b'-'));
     let lengths = if is_strict { 9..=9 } else { 1..=40 };
     lengths.contains(&id.len()) && id.bytes().all(fits)
 }
 
-/// The id that a provider is to see in place of one that it would refuse: always the same for the same.
+/// The id that replaces one that a provider would refuse. The same id always gives the same replacement.
 pub(super) fn wire_id(id: &str, nth: u32, is_strict: bool) -> Option<String> {
     if nth == 0 && is_wire_id(id, is_strict) {
         return None;
     }
-    // FNV-1a: nobody is to be kept from finding a collision, only chance is.
+    // FNV-1a: enough against accidental collisions; deliberate ones do no harm.
     let bytes = id.bytes().chain(nth.to_le_bytes());
     let mut hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

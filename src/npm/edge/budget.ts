@@ -1,10 +1,10 @@
-// Ends a turn before the platform does, where it may make only so many requests.
+// Ends a turn before it reaches the platform's limit of outgoing requests.
 
 import type { Middleware } from "../types.js";
 
 const ENOUGH = "This answer ends here: the turn has used up the requests that its host allows. Say \"go on\" for the rest.";
 
-/** A middleware that counts what a turn asks of the outside. */
+/** A middleware that counts the outgoing requests of a turn, and ends the turn at the limit. */
 export function budget(most: number): Middleware {
   const spent = new Map<string, number>();
   const count = (callId: string): number => {

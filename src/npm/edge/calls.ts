@@ -1,17 +1,18 @@
-// The routes that are answered with the events of a call.
+// The routes that answer with the events of a call.
 
 import { LockgateError } from "../errors.js";
-import { type Protocol, streamed } from "../respond.js";
+import { type Protocol, streamed } from "../protocol/response.js";
 import type { Agent, AgentEvent, Answer, Call, CallOptions, Input } from "../types.js";
 import { json, named, refused } from "./reply.js";
 import type { Asked } from "./routes.js";
+import type { Noted } from "./turns.js";
 
 const NAMES = ["callId", "overlap", "outputSchema"] as const;
 
-/** `extra` stays out: it could change what the owner of the key pays for. */
+/** `extra` is not taken from clients: it could change what the owner of the key pays for. */
 const GENERATE = ["temperature", "topP", "maxTokens", "toolChoice", "reasoningEffort"] as const;
 
-/** What a client may say about its call. */
+/** The options that a client may set for its call. */
 export function optionsOf({ args, attributes }: Asked): CallOptions {
   const generate = args["generate"];
   return {
@@ -25,17 +26,18 @@ function picked(from: Readonly<Record<string, unknown>>, names: readonly string[
   return Object.fromEntries(names.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
 }
 
+/** Begins the call of a route. */
 export const begin = {
   stream: (agent: Agent, asked: Asked): Call => agent.stream(asked.args["input"] as Input, { ...asked.slot, ...optionsOf(asked) }),
   confirm: (agent: Agent, asked: Asked): Call => agent.confirm(asked.slot, asked.args["answers"] as Answer[], optionsOf(asked)),
   resume: (agent: Agent, asked: Asked): Call => agent.resume(asked.slot, optionsOf(asked)),
   resend: (agent: Agent, asked: Asked): Call => {
-    const input = asked.args["input"];
-    return agent.resend(asked.slot, { ...optionsOf(asked), ...(input === undefined ? {} : { input: input as Input }) });
+    const { input, from } = asked.args as { readonly input?: Input; readonly from?: string };
+    return agent.resend(asked.slot, { ...optionsOf(asked), ...(input === undefined ? {} : { input }), ...(from === undefined ? {} : { from }) });
   },
 };
 
-/** Shows a call that was just begun: as events, or as the reply where only JSON is wanted. */
+/** The response for a call that just began: its events, or its reply if the client accepts only JSON. */
 export async function show(call: Call, asked: Asked, protocol: Protocol): Promise<Response> {
   const headers = named(call);
   const { onDisconnect } = asked;
@@ -50,14 +52,14 @@ function wantsReply({ accept }: Asked): boolean {
   return accept.includes("application/json") && !accept.includes("text/event-stream");
 }
 
-/** Waits until a call has its place, so that one that is refused is answered with an error and not with a stream. */
+/** Reads the first events of a call, until the call is accepted or fails, so that a refused call is answered with an error and not with a stream. */
 async function untilBegun(events: AsyncIterator<AgentEvent>): Promise<AgentEvent[]> {
   const seen: AgentEvent[] = [];
   for (;;) {
     const next = await events.next();
     if (next.done === true) return seen;
     seen.push(next.value);
-    // The error itself comes behind its event.
+    // After an `error` event the iterator throws the error.
     if (next.value.type !== "call-start" && next.value.type !== "error") return seen;
   }
 }
@@ -72,7 +74,7 @@ function before(first: AgentEvent[], rest: AsyncIterator<AgentEvent>): AsyncIter
   };
 }
 
-/** Follows a call that runs, or a certain one that is just over, from the event behind `after` on. */
+/** The events of the running call, or of the call `callId` if that ended recently, after the event number `after`. */
 export async function follow(asked: Asked): Promise<Response> {
   const { turns, slot, args, basePath } = asked;
   const callId = typeof args["callId"] === "string" ? args["callId"] : undefined;
@@ -83,12 +85,13 @@ export async function follow(asked: Asked): Promise<Response> {
   const cut = (await turns.cutOff(slot.sessionId)).filter((noted) => callId === undefined || noted.callId === callId);
   if (cut.length === 0) return new Response(null, { status: 204 });
   const read = `${basePath.replace(/\/+$/, "")}/sessions/${encodeURIComponent(slot.sessionId)}/history`;
-  const error = new LockgateError("SUPERSEDED", "the turn was interrupted: its object was restarted while it answered", {
-    hint: "what was said is kept, and closed as interrupted; `read` says where, resume goes on",
-    callId: cut.at(-1)!.callId,
-    slot,
-  });
-  return refused(error, { read });
+  return refused(cutOffError(cut.at(-1)!, slot), { read });
+}
+
+/** The error for a call that a restart cut off. */
+export function cutOffError({ callId }: Noted, slot: Asked["slot"]): LockgateError {
+  const hint = "the turn is stored as interrupted: fetch the history of the session, or continue the turn with resume";
+  return new LockgateError("SUPERSEDED", "the turn was interrupted: its Durable Object was restarted", { hint, callId, slot });
 }
 
 function placeOf(after: unknown): number {

@@ -1,41 +1,45 @@
 // The routes for `useChat` clients of the AI SDK.
 
-import { readUiRequest, toUiMessages } from "../ai-sdk.js";
-import type { UiMessage } from "../ai-sdk.js";
-import type { CallHandle } from "../call.js";
-import { LockgateError } from "../errors.js";
-import { streamed } from "../respond.js";
+import { readUiRequest, toUiMessages } from "../protocol/ai-sdk.js";
+import type { UiMessage } from "../protocol/ai-sdk.js";
+import type { CallHandle } from "../call/call.js";
+import { streamed } from "../protocol/response.js";
 import type { Agent, Answer, Call, Msg } from "../types.js";
-import { again } from "../ui-chunks.js";
+import { again } from "../protocol/ui-chunks.js";
 import { json, named } from "./reply.js";
 import type { Asked } from "./routes.js";
 
-/** What a `useChat` client posts. */
+/** Begins the call that a `useChat` client posts. */
 export async function chat(agent: Agent, asked: Asked): Promise<Call> {
   const said = readUiRequest(asked.args);
   const { slot } = asked;
   const options = { attributes: asked.attributes };
   if (said.kind === "message") return agent.stream(said.input, { ...slot, ...options });
   if (said.kind === "answers") return agent.confirm(slot, await wanted(agent, asked, said.answers), options);
-  if (said.messageId !== undefined) await checkLast(agent, asked, said.messageId);
-  return agent.resend(slot, { ...options, ...(said.input === undefined ? {} : { input: said.input }) });
+  const from = said.messageId === undefined ? {} : { from: await questionAt(agent, asked, said.messageId) };
+  return agent.resend(slot, { ...options, ...from, ...(said.input === undefined ? {} : { input: said.input }) });
 }
 
-/** A client sends all it knows of its last step, also the results that are from us. */
+/** The answers to open asks. A client also sends the results of tools that ran here; they are left out. */
 async function wanted(agent: Agent, { slot }: Asked, answers: readonly Answer[]): Promise<readonly Answer[]> {
   const asks = new Set((await agent.asks(slot)).map(({ toolCallId }) => toolCallId));
   const found = answers.filter(({ toolCallId }) => asks.has(toolCallId));
-  // All of them, so that the engine says what is wrong with them.
+  // Without any match, all of them are passed on, so that the engine reports what is wrong.
   return found.length === 0 ? answers : found;
 }
 
-async function checkLast(agent: Agent, { slot }: Asked, messageId: string): Promise<void> {
-  const last = (await agent.history(slot)).findLast(({ role, name }) => role === "user" && name === undefined);
-  if (last?.id === messageId) return;
-  throw new LockgateError("INPUT_INVALID", "only the last question can be changed", { hint: "to change an earlier one, fork the session before it" });
+/** The id of the question that a message answers, or of the message itself if it is a question. The engine refuses an unknown id. */
+async function questionAt(agent: Agent, { slot }: Asked, messageId: string): Promise<string> {
+  let before: string | undefined;
+  for (;;) {
+    const page = await agent.history(slot, before === undefined ? {} : { before });
+    const at = page.findIndex(({ id }) => id === messageId);
+    if (at < 0 && page.length > 0) before = page[0]!.id;
+    else return page.slice(0, at + 1).findLast(({ role, name }) => role === "user" && name !== "system")?.id ?? messageId;
+  }
 }
 
-/** The messages that a `useChat` client begins with: what is stored, and what the call that runs was told. */
+/** The messages with which a `useChat` client starts: the history, and the input of the running call. */
 export async function chatMessages(agent: Agent, asked: Asked): Promise<Response> {
   return json(await messagesOf(agent, asked, asked.turns.find(asked.slot.sessionId)));
 }
@@ -45,10 +49,10 @@ async function messagesOf(agent: Agent, { slot }: Asked, running: CallHandle | u
   const known = new Set(history.map(({ id }) => id));
   const { messages, answers } = toldTo(running);
   const all = toUiMessages([...history, ...messages.filter(({ id }) => !known.has(id))]);
-  return all.map((message) => ({ ...message, parts: message.parts.map((part: Part) => answered(part, answers)) }));
+  return all.map((message) => ({ ...message, parts: message.parts.map((part: ChatPart) => answered(part, answers)) }));
 }
 
-/** What a call was told, as far as it has taken it. */
+/** The input messages and the answers that a call has accepted so far. */
 function toldTo(call: CallHandle | undefined): { readonly messages: readonly Msg[]; readonly answers: readonly Answer[] } {
   const events = call?.since(0) ?? [];
   const messages = events.flatMap((event) => (event.type === "accepted" ? event.messages : []));
@@ -56,19 +60,19 @@ function toldTo(call: CallHandle | undefined): { readonly messages: readonly Msg
   return { messages, answers };
 }
 
-type Part = { readonly toolCallId?: string; readonly state?: string };
+type ChatPart = { readonly toolCallId?: string; readonly state?: string };
 
-/** A tool call that was answered does not ask any more, also while it runs. */
-function answered(part: Part, answers: readonly Answer[]): Part {
+/** A part whose approval was answered does not ask any more, even while the tool still runs. */
+function answered(part: ChatPart, answers: readonly Answer[]): ChatPart {
   const answer = part.state === "approval-requested" && answers.find(({ toolCallId }) => toolCallId === part.toolCallId);
   return answer ? { ...part, state: "approval-responded", ...{ approval: { id: answer.toolCallId, approved: answer.approve === true } } } : part;
 }
 
-/** The answer that a `useChat` client goes on reading after a reload: all of its message, from the beginning. */
+/** The stream that a `useChat` client reads after a reload: the whole message of the running call, from its beginning. */
 export async function chatStream(agent: Agent, asked: Asked): Promise<Response> {
   const call = asked.turns.find(asked.slot.sessionId);
   if (call === undefined) return new Response(null, { status: 204 });
-  // A call that answers approvals goes on with the message that asked.
+  // A call that answers approvals continues the message that asked for them.
   const last = toldTo(call).answers.length === 0 ? undefined : (await messagesOf(agent, asked, call)).at(-1);
   const first = last === undefined ? [] : again(last.id, last.parts);
   return streamed(call.follow(0)[Symbol.asyncIterator](), "ai-sdk", { headers: named(call) }, first);

@@ -1,42 +1,43 @@
-// The front of the worker: who asks, from where, how much, and which object answers.
+// The entry of the worker: checks origin, caller, rate and size of a request, and passes it to the object of the caller.
 
 import { LockgateError } from "../errors.js";
 import { crossed, isAllowed, preflight } from "./origins.js";
 import { fromObject, notTaken, refused } from "./reply.js";
 import { CALLER, type Sender, toHeader } from "./sender.js";
 
-/** Who asks, as `authenticate` says. `attributes` reach the tools and middleware of their calls, and are never stored. */
+/** The sender of a request. `attributes` are passed to the tools and the middleware of the caller's calls, and are never stored. */
 export interface Caller {
-  /** null: an anonymous visitor. Whoever knows the id of an anonymous session can read it: let it be a random one. */
+  /** The user, or null for an anonymous visitor. Everybody who knows the id of an anonymous session can read it, so use random ids. */
   readonly userId: string | null;
+  /** The `attributes` of every call of this caller. Default: none. */
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>>;
 }
 
-/** How requests reach the objects of those who ask. */
+/** Options of `handle`. */
 export interface HandleOptions {
-  /** The binding of the class that extends AgentObject. */
+  /** The binding of your class that extends AgentObject. */
   readonly objects: { idFromName(name: string): any; get(id: any): { fetch(request: any): Promise<any> } };
-  /** Says who asks, or answers instead, for example with 401. Nothing else decides whose sessions are reached. */
+  /** Returns the caller, or a response such as 401. Nothing else decides whose sessions a request reaches. */
   authenticate(request: Request): Caller | Response | Promise<Caller | Response>;
-  /** What stands before the routes, such as "/agent". Default "". */
+  /** The path before the routes, such as "/agent". Default "". */
   readonly basePath?: string;
-  /** Pages of other origins that may ask, such as "https://example.org"; "*" is any, without cookies. Default: none. */
+  /** Other origins whose pages may send requests, such as "https://example.org". "*" is any origin, without cookies. Default: none. */
   readonly origins?: readonly string[];
-  /** The largest body. Default 4 MiB. */
+  /** The largest request body. Default 4 MiB. */
   readonly maxBodyBytes?: number;
-  /** Anything but true refuses the request with 429. */
+  /** Returns true to accept the request. Any other value refuses it with 429. */
   rateLimit?(caller: Caller, request: Request): boolean | Promise<boolean>;
 }
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** How many times the limit is listened to before the line is cut. */
+/** A body is read up to this many times the limit before the connection is closed. */
 const PATIENCE = 4;
 
-/** Answers a request with the object of whoever asks. */
+/** Answers a request. The Durable Object of the caller does the work. */
 export async function handle(request: Request, options: HandleOptions): Promise<Response> {
   const { origins = [] } = options;
-  if (!isAllowed(request, origins)) return notTaken(403, "pages of this origin may not ask", "name it in origins");
+  if (!isAllowed(request, origins)) return notTaken(403, "pages of this origin may not send requests", "add the origin to origins");
   if (request.method === "OPTIONS") return preflight(request, origins);
   const response = await answered(request, options).catch((error: unknown) => refused(error));
   return crossed(request, origins, response);
@@ -46,7 +47,7 @@ async function answered(request: Request, options: HandleOptions): Promise<Respo
   const { basePath = "", rateLimit, maxBodyBytes = MAX_BODY_BYTES } = options;
   const url = new URL(request.url);
   const path = below(url.pathname, basePath);
-  if (path === undefined) return notTaken(404, "there is nothing here", `the routes begin with ${basePath}/`);
+  if (path === undefined) return notTaken(404, "there is no such route", `the routes begin with ${basePath}/`);
   const caller = await options.authenticate(request);
   if (caller instanceof Response) return caller;
   checkCaller(caller);
@@ -58,7 +59,7 @@ async function answered(request: Request, options: HandleOptions): Promise<Respo
   return passOn(request, { url: `https://object/${path}${url.search}`, sender, body, options });
 }
 
-/** The path below the base, without the slash before it. */
+/** The path after the base path, without a slash at its start; undefined for other paths. */
 function below(path: string, base: string): string | undefined {
   const root = base.replace(/\/+$/, "");
   return path.startsWith(`${root}/`) ? path.slice(root.length + 1).replace(/\/+$/, "") : undefined;
@@ -68,8 +69,8 @@ function checkCaller(caller: unknown): asserts caller is Caller {
   const { userId } = (caller ?? {}) as Partial<Caller>;
   if (userId === null) return;
   if (typeof userId !== "string" || userId === "" || /\p{Surrogate}/u.test(userId)) {
-    const hint = "authenticate answers with { userId }: text, or null for an anonymous visitor; or with a Response";
-    throw new LockgateError("ID_INVALID", "authenticate did not say who asks", { hint });
+    const hint = "return { userId } from authenticate: text, or null for an anonymous visitor; or return a Response";
+    throw new LockgateError("ID_INVALID", "authenticate did not return a caller", { hint });
   }
 }
 
@@ -79,7 +80,7 @@ async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array | 
   const reader = request.body.getReader();
   const pieces: Uint8Array[] = [];
   let n_bytes = 0;
-  // Somewhat more is read and thrown away: whoever is cut off while sending does not hear why.
+  // Bytes over the limit are read and dropped for a while: if the connection is closed while the client sends, it does not get the error.
   while (n_bytes <= maxBytes * PATIENCE) {
     const { done, value } = await reader.read();
     if (done && n_bytes <= maxBytes) return joined(pieces, n_bytes);
@@ -88,7 +89,7 @@ async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array | 
     if (n_bytes <= maxBytes) pieces.push(value);
   }
   await reader.cancel().catch(() => {});
-  throw new LockgateError("STATE_TOO_LARGE", `the body has more than ${maxBytes} bytes`, { hint: "send less, or a link to it; maxBodyBytes is the limit" });
+  throw new LockgateError("STATE_TOO_LARGE", `the body has more than ${maxBytes} bytes`, { hint: "send a smaller body, or a link to the content; maxBodyBytes sets the limit" });
 }
 
 function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
@@ -101,13 +102,13 @@ function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
   return all;
 }
 
-/** Nobody knows which sessions of visitors without a name belong together, so each has an object of its own. */
+/** The session of an anonymous visitor; null for a user. It is unknown which anonymous sessions belong together, so each has its own object. */
 function sessionOf(caller: Caller, path: string, url: URL, body: Uint8Array | undefined): string | null {
   if (caller.userId !== null) return null;
   const [kind, id] = path.split("/");
   const named = (kind === "sessions" || kind === "chat") && id !== undefined ? decoded(id) : (url.searchParams.get("sessionId") ?? chatIn(kind, body));
   if (typeof named === "string" && named !== "" && !/\p{Surrogate}/u.test(named)) return named;
-  const hint = "an anonymous visitor names a session; whoever wants a list of sessions, files or a search over all has to be somebody";
+  const hint = "an anonymous visitor must name a session; lists of sessions, files and searches over all sessions need a userId";
   throw new LockgateError("ID_INVALID", "no session is named", { hint });
 }
 
@@ -120,15 +121,16 @@ function chatIn(kind: string | undefined, body: Uint8Array | undefined): unknown
   }
 }
 
+/** A percent-decoded part of a path. Throws ID_INVALID if it is not well-formed. */
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new LockgateError("ID_INVALID", "the address is not well-formed", { hint: "encodeURIComponent(sessionId)" });
+    throw new LockgateError("ID_INVALID", "the path is not well-formed", { hint: "use encodeURIComponent(sessionId)" });
   }
 }
 
-/** Hands the request to the object, without cookies, keys or anything else that is none of its business. */
+/** Passes the request to the object, without cookies, keys and other headers that the object does not need. */
 async function passOn(
   request: Request,
   { url, sender, body, options }: { readonly url: string; readonly sender: Sender; readonly body: Uint8Array | undefined; readonly options: HandleOptions },

@@ -1,20 +1,23 @@
-// The events of sessions as they happen, for a client that listens.
+// The route that sends events of sessions as they happen.
 
-import { type Frame, bodyOf } from "../sse.js";
-import type { Agent } from "../types.js";
+import { type Frame, bodyOf } from "../protocol/sse.js";
+import type { Agent, AgentEvent, SessionEvent } from "../types.js";
+import { cutOffError } from "./calls.js";
 import type { Asked } from "./routes.js";
+import type { Noted } from "./turns.js";
 
-/** Whoever is further behind than this has gone to sleep, and may come again. */
+/** The most events that wait for a client. A client further behind is disconnected, and may reconnect. */
 const MOST_BEHIND = 10_000;
 
-/** Proxies close connections on which nothing happens for half a minute or so. */
+/** Many proxies close a connection after about 30 s without data. */
 const HEARTBEAT_MS = 15_000;
 
-/** Events of one session, or of all that the user has. */
-export function listen(agent: Agent, { slot, args }: Asked): Response {
+/** The events of one session, or of all sessions of the user. Calls that a restart cut off come first, with their end. */
+export async function listen(agent: Agent, { slot, args, turns }: Asked): Promise<Response> {
   const { sessionId } = args;
   const of = slot.userId === null ? slot : typeof sessionId === "string" ? { userId: slot.userId, sessionId } : { userId: slot.userId };
-  const waiting: Frame[] = [];
+  const cut = await turns.cutOff("sessionId" in of ? of.sessionId : undefined);
+  const waiting: Frame[] = (await endsOf(agent, slot.userId, cut)).map((event) => ({ data: JSON.stringify(event) }));
   let wake = (): void => {};
   let over = false;
   const end = (): void => {
@@ -40,7 +43,21 @@ export function listen(agent: Agent, { slot, args }: Asked): Response {
   return new Response(bodyOf(begunWith(frames), HEARTBEAT_MS), { headers: { "content-type": "text/event-stream", "cache-control": "no-cache, no-transform" } });
 }
 
-/** Something comes at once, so that a client knows that it is listened to. */
+/** The events that end calls which a restart cut off. The number of the last event is lost, so `seq` is 0. */
+async function endsOf(agent: Agent, userId: string | null, cut: readonly Noted[]): Promise<readonly (AgentEvent | SessionEvent)[]> {
+  const ends: (AgentEvent | SessionEvent)[] = [];
+  for (const noted of cut) {
+    const slot = { userId, sessionId: noted.sessionId };
+    const info = await agent.session(slot);
+    const { code, message, hint, retryable } = cutOffError(noted, slot);
+    const at = new Date().toISOString();
+    ends.push({ type: "error", error: { code, message, hint: hint ?? "", retryable }, slot, callId: noted.callId, seq: 0, at });
+    if (info !== null) ends.push({ type: "session-changed", slot, info, at });
+  }
+  return ends;
+}
+
+/** Sends something at once, so that the client knows that the subscription has started. */
 function begunWith(frames: AsyncIterator<readonly Frame[], undefined>): AsyncIterator<readonly Frame[], undefined> {
   let first = true;
   return {

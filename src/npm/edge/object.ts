@@ -17,13 +17,13 @@ import type { ObjectStorage } from "./turns.js";
 /** The platform ends an alarm after 15 minutes. */
 const ALARM_MS = 10 * 60_000;
 
-/** When the object looks after what it has begun, though nobody asks. */
+/** After this delay an alarm continues unfinished work, if no request comes before. */
 const LATER_MS = 20_000;
 
-/** So many sessions are remembered as looked after; then it is looked again. */
+/** The most sessions that are remembered as checked for cut-off turns. Above it, all are forgotten and checked again. */
 const MOST_ENTERED = 10_000;
 
-/** An isolate has 128 MB, and objects share it: a session that is not here is read again. */
+/** Small, because objects share the 128 MB of an isolate. A session that is not in the cache is read again. */
 const CACHE = { sessions: 50, bytes: 4 * 1024 * 1024 };
 
 const OWNER = "lockgate:owner";
@@ -33,10 +33,11 @@ interface Owner {
   readonly session: string | null;
 }
 
-/** Everything of AgentObject but the way in which an agent is made, which differs by host. */
+/** Everything of AgentObject except how an agent is created, which differs by host. */
 export abstract class AgentHost<Env = unknown> {
+  /** The environment of the worker: its bindings and secrets. */
   protected readonly env: Env;
-  /** How many requests to the outside a turn may make, if the platform has a limit: counted are those to models, and one a tool call. A turn that needs more ends before, saved. */
+  /** The most outgoing requests of a turn, if the platform has a limit. Model requests count, and each tool call counts as one. A turn that needs more is saved and ended early. */
   protected readonly maxSubrequests: number | undefined = undefined;
   readonly #storage: ObjectStorage & DurableStorage;
   readonly #turns: Turns;
@@ -46,20 +47,20 @@ export abstract class AgentHost<Env = unknown> {
   #isSettled = false;
   #wakesAt = 0;
 
-  // The contract leaves it open: the types of the platform come from elsewhere.
+  // `any`, because the types of the platform are not part of this package.
   constructor(state: any, env: Env) {
     this.env = env;
     this.#storage = (state as { storage: ObjectStorage & DurableStorage }).storage;
     this.#turns = new Turns(this.#storage);
   }
 
-  /** How the agent is made. Its store is the object's storage. */
+  /** The options of the agent. Its store is the storage of the object. */
   abstract options(env: Env): Omit<AgentOptions, "store"> | Promise<Omit<AgentOptions, "store">>;
 
-  /** Makes an agent where this runs. */
+  /** Creates an agent on this host. */
   protected abstract create(options: AgentOptions): Promise<Agent>;
 
-  /** The agent of this object; made when it is first asked for. */
+  /** The agent of this object, created on first use. */
   protected get agent(): Promise<Agent> {
     this.#agent ??= this.#open().catch((error: unknown) => {
       this.#agent = undefined;
@@ -68,7 +69,7 @@ export abstract class AgentHost<Env = unknown> {
     return this.#agent;
   }
 
-  /** Answers what `handle` passes on. */
+  /** Answers a request from `handle`. */
   async fetch(request: Request): Promise<Response> {
     try {
       return await this.#answer(request);
@@ -77,7 +78,7 @@ export abstract class AgentHost<Env = unknown> {
     }
   }
 
-  /** Does what is left to do after replies, and closes turns that a restart has cut off. */
+  /** Finishes the work after replies, and closes turns that a restart cut off. */
   async alarm(): Promise<void> {
     this.#wakesAt = 0;
     if ((await this.#known()) === undefined) return;
@@ -97,7 +98,7 @@ export abstract class AgentHost<Env = unknown> {
     const owner = await this.#known();
     const anonymous = owner?.session ?? undefined;
     return this.create({
-      // Of a visitor without a name there is one session here, and what is theirs is that session's.
+      // The object of an anonymous visitor has one session, which owns everything.
       requireUserId: anonymous === undefined,
       cache: CACHE,
       ...options,
@@ -114,7 +115,7 @@ export abstract class AgentHost<Env = unknown> {
     const route = routeOf(request.method, path);
     if (route instanceof Response) return route;
     await this.#admit(sender);
-    // Whoever only looks leaves nothing behind.
+    // A request that only reads stores nothing.
     if (request.method !== "GET") await this.#settle(sender);
     const args = await argsOf(request, url);
     const sessionId = route.sessionId ?? sender.session ?? (route.name === "chat" ? String(args["id"] ?? "") : "");
@@ -139,20 +140,20 @@ export abstract class AgentHost<Env = unknown> {
     };
   }
 
-  /** An object belongs to whoever came first: everybody else has been sent here by mistake. */
+  /** The first caller owns the object. Another caller was sent here by mistake, and is refused. */
   async #admit({ caller: { userId }, session }: Sender): Promise<void> {
-    // Twice: of two who come at once, the first has it.
+    // Read again after a wait: another caller may have become the owner in the meantime.
     const owner = (await this.#known()) ?? (await this.#known());
     if (owner === undefined) {
       this.#owner = Promise.resolve({ userId, session });
-      // An agent that was made before this did not know whose it is.
+      // An agent that was created before did not know the owner.
       this.#agent = undefined;
     } else if (owner.userId !== userId || owner.session !== session) {
-      throw new LockgateError("ID_INVALID", "this object belongs to somebody else", { hint: "let handle choose the object" });
+      throw new LockgateError("ID_INVALID", "this object belongs to another caller", { hint: "let handle choose the object" });
     }
   }
 
-  /** Keeps whose object this is, once. */
+  /** Stores the owner, once. */
   async #settle({ caller: { userId }, session }: Sender): Promise<void> {
     if (this.#isSettled) return;
     await this.#storage.put(OWNER, { userId, session });
@@ -167,7 +168,7 @@ export abstract class AgentHost<Env = unknown> {
     return this.#owner;
   }
 
-  /** Closes what a restart has cut off in this session, before anybody sees it half done. */
+  /** Closes turns of this session that a restart cut off, before a client sees them unfinished. */
   #enter(agent: Agent, sessionId: string): Promise<void> {
     if (this.#entered.size > MOST_ENTERED) this.#entered.clear();
     const entered = this.#entered.get(sessionId) ?? this.#close(agent, sessionId);
@@ -181,7 +182,7 @@ export abstract class AgentHost<Env = unknown> {
     if (cut.length === 0) return;
     const slot = { userId: (await this.#known())?.userId ?? null, sessionId };
     const isChanged = await closed(agent, slot);
-    // The one that came first had been accepted, if any; the others were waiting, and may be asked again.
+    // Only the first call can have been accepted. The others were waiting, and clients may send them again.
     const [first, ...others] = [...cut].sort((one, other) => one.at - other.at);
     await this.#turns.forget(isChanged ? others : cut);
     if (isChanged) await this.#turns.closed(first!);
@@ -207,7 +208,7 @@ export abstract class AgentHost<Env = unknown> {
   }
 }
 
-/** Closes a turn that was cut off; whether there was one. Any change to a session does that, and this one changes nothing else. */
+/** Closes a turn that was cut off, and returns whether there was one. Every change of a session does this, so the title is set to the title that it already has. */
 async function closed(agent: Agent, slot: Asked["slot"]): Promise<boolean> {
   const info = await agent.session(slot);
   if (info === null) return false;
@@ -217,7 +218,7 @@ async function closed(agent: Agent, slot: Asked["slot"]): Promise<boolean> {
   return (await last()) !== before;
 }
 
-/** What a request says: the query, or the body. */
+/** The members of the query or of the JSON body. */
 async function argsOf(request: Request, url: URL): Promise<Record<string, unknown>> {
   if (request.method === "GET" || request.method === "DELETE") return Object.fromEntries(url.searchParams);
   const text = await request.text();

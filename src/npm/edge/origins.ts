@@ -1,18 +1,18 @@
-// Which pages may ask, and the headers that tell their browsers so.
+// CORS: which origins may send requests, and the headers for their browsers.
 
 const METHODS = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 const HEADERS = "authorization, content-type, last-event-id";
 
-/** How long a browser may remember what it was told, in seconds. */
+/** How long a browser may cache the answer to a preflight request, in seconds. */
 const REMEMBERED = "86400";
 
-/** Whether this request may be answered: pages of other origins only if they are named. */
+/** Whether this request may be answered. Pages of other origins must be in `origins`. */
 export function isAllowed(request: Request, origins: readonly string[]): boolean {
   const origin = request.headers.get("origin");
   return origin === null || origin === new URL(request.url).origin || origins.includes(origin) || origins.includes("*");
 }
 
-/** The answer to a browser that asks before it asks. */
+/** The answer to a preflight request. */
 export function preflight(request: Request, origins: readonly string[]): Response {
   const wanted = request.headers.get("access-control-request-headers");
   const headers = {
@@ -23,7 +23,7 @@ export function preflight(request: Request, origins: readonly string[]): Respons
   return crossed(request, origins, new Response(null, { status: 204, headers }));
 }
 
-/** An answer that a page of an allowed origin may read. */
+/** The response with the headers that let a page of an allowed origin read it. */
 export function crossed(request: Request, origins: readonly string[], response: Response): Response {
   const origin = request.headers.get("origin");
   if (origin === null || origin === new URL(request.url).origin) return response;

@@ -1,35 +1,43 @@
-// What each route of an object does.
+// The routes of an object: finds the route of a request, and answers it.
 
 import { LockgateError } from "../errors.js";
-import type { Agent, Attributes, Input } from "../types.js";
-import { ROUTES, STREAMS } from "../wire.js";
-import type { RouteName, StreamName } from "../wire.js";
+import { METHODS, STREAMS } from "../protocol/methods.js";
+import type { AgentMethods, Answers, Arguments, MethodName, StreamName } from "../protocol/methods.js";
+import { argumentsOf } from "../protocol/wire.js";
+import type { Agent, Attributes } from "../types.js";
 import { begin, follow, show } from "./calls.js";
 import { chat, chatMessages, chatStream } from "./chat.js";
 import { listen } from "./listen.js";
 import { json, notTaken } from "./reply.js";
 import type { Turns } from "./turns.js";
 
-/** A request, read. */
+/** A request of a client, with everything that a route may need. */
 export interface Asked {
+  /** The user, and the session in the path; "" for routes without a session. */
   readonly slot: { readonly userId: string | null; readonly sessionId: string };
-  /** The query, or the body. */
+  /** The members of the query or of the body. */
   readonly args: Readonly<Record<string, unknown>>;
+  /** What `authenticate` returned for the tools and the middleware of the call. */
   readonly attributes: Attributes;
+  /** The header `accept`; "" if there is none. */
   readonly accept: string;
+  /** The header `last-event-id`: the number of the last event that the client has. */
   readonly lastEventId: string | null;
+  /** The parameter `onDisconnect` of the query. */
   readonly onDisconnect: string | null;
+  /** The path before the routes, in the URLs of clients. */
   readonly basePath: string;
+  /** The calls of the object. */
   readonly turns: Turns;
-  /** Removes everything that the object holds. */
+  /** Deletes everything that the object stores. */
   wipe(): Promise<void>;
 }
 
-type Route = { readonly name: RouteName | StreamName; readonly sessionId: string | undefined };
+type Route = { readonly name: MethodName | StreamName; readonly sessionId: string | undefined };
 
-const TABLE = Object.entries({ ...ROUTES, ...STREAMS }).map(([name, [verb, path]]) => ({ name, verb, path: path.split("/") }));
+const TABLE = Object.entries({ ...METHODS, ...STREAMS }).map(([name, [verb, path]]) => ({ name, verb, path: path.split("/") }));
 
-/** The route that a request means, or a response that says what is wrong. */
+/** The route of a request, or a response with 404 or 405. */
 export function routeOf(verb: string, path: readonly string[]): Route | Response {
   const fitting = TABLE.filter((route) => route.path.length === path.length && route.path.every((part, index) => part === ":id" || part === path[index]));
   const found = fitting.find((route) => route.verb === verb);
@@ -37,20 +45,20 @@ export function routeOf(verb: string, path: readonly string[]): Route | Response
     const at = found.path.indexOf(":id");
     return { name: found.name as Route["name"], sessionId: at < 0 ? undefined : path[at] };
   }
-  if (fitting.length === 0) return notTaken(404, "there is no such route", "sessions, sessions/{id}/messages and the like: see the README");
-  const response = notTaken(405, `this takes no ${verb}`, `use ${fitting.map((route) => route.verb).join(" or ")}`);
+  if (fitting.length === 0) return notTaken(404, "there is no such route", "the README lists the routes, such as sessions/{id}/messages");
+  const response = notTaken(405, `this route does not accept ${verb}`, `use ${fitting.map((route) => route.verb).join(" or ")}`);
   response.headers.set("allow", fitting.map((route) => route.verb).join(", "));
   return response;
 }
 
-/** Does what a route says. */
+/** Answers a request to a route. */
 export async function follows(name: Route["name"], agent: Agent, asked: Asked): Promise<Response> {
   switch (name) {
     case "stream":
     case "confirm":
     case "resend":
     case "resume":
-      // Asked again while it runs: a client that has lost its connection before it heard anything.
+      // The same callId while the call runs: the client lost its connection before it got an event.
       if (asked.turns.has(asked.slot.sessionId, asked.args["callId"])) return follow(asked);
       return shown(begin[name](agent, asked), asked, "lockgate");
     case "chat":
@@ -68,7 +76,7 @@ export async function follows(name: Route["name"], agent: Agent, asked: Asked): 
     case "exportUser":
       return exported(agent, asked);
     default: {
-      const answer = await ANSWERS[name](agent, asked);
+      const answer = await (isSpecial(name) ? SPECIAL[name](agent, asked) : ask(agent, name, asked));
       return answer instanceof Response ? answer : json(answer);
     }
   }
@@ -79,63 +87,46 @@ async function shown(call: ReturnType<Agent["resume"]>, asked: Asked, protocol: 
   return show(call, asked, protocol);
 }
 
-/** The arguments are the client's: the engine looks at each of them. */
-const ANSWERS: { readonly [N in RouteName]: (agent: Agent, asked: Asked) => Promise<unknown> } = {
-  listSessions: (agent, { slot, args }) => agent.listSessions(slot.userId, page(args)),
-  session: (agent, { slot }) => agent.session(slot),
-  renameSession: (agent, { slot, args }) => agent.renameSession(slot, args["title"] as string),
-  deleteSession: (agent, asked) => (asked.slot.userId === null ? asked.wipe() : agent.deleteSession(asked.slot)),
-  history: (agent, { slot, args }) => agent.history(slot, page(args)),
-  asks: (agent, { slot }) => agent.asks(slot),
-  append: (agent, { slot, args }) => agent.append(slot, args["messages"] as Parameters<Agent["append"]>[1]),
-  interrupt: async (agent, asked) => ({ interrupted: await interrupt(agent, asked) }),
-  getAgentState: (agent, { slot }) => agent.getAgentState(slot),
-  putAgentState: (agent, { slot, args }) => agent.putAgentState(slot, args["state"] as Parameters<Agent["putAgentState"]>[1]),
-  clearContext: (agent, { slot }) => agent.clearContext(slot),
-  compact: (agent, { slot }) => agent.compact(slot),
-  undoCompaction: (agent, { slot }) => agent.undoCompaction(slot),
-  setPermissionMode: (agent, { slot, args }) => agent.setPermissionMode(slot, args["mode"] as Parameters<Agent["setPermissionMode"]>[1]),
-  replacePermissions: (agent, { slot, args }) => agent.replacePermissions(slot, args["context"] as Parameters<Agent["replacePermissions"]>[1]),
-  enterPlanMode: (agent, { slot }) => agent.enterPlanMode(slot),
-  exitPlanMode: (agent, { slot }) => agent.exitPlanMode(slot),
-  branches: (agent, { slot }) => agent.branches(slot),
-  switchBranch: (agent, { slot, args }) => agent.switchBranch(slot, args["branch"] as string),
-  fork: async (agent, { slot, args }) => {
-    if (slot.userId === null) throw new LockgateError("ID_INVALID", "an anonymous session cannot be forked here", { hint: "export it, and import it as another" });
-    const upTo = args["upTo"] === undefined ? {} : { upTo: args["upTo"] as string };
-    return agent.fork(slot, { userId: slot.userId, sessionId: args["to"] as string }, upTo);
-  },
-  inspect: (agent, { slot }) => agent.inspect(slot),
-  repairSession: (agent, { slot }) => agent.repairSession(slot),
-  exportSession: async (agent, { slot, args }) => {
-    const format = (args["format"] ?? "lockgate") as "lockgate" | "agentscope" | "markdown";
-    const type = format === "markdown" ? "text/markdown" : "application/json";
-    return new Response(await agent.exportSession(slot, format), { headers: { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" } });
-  },
-  importSession: (agent, { slot, args }) => agent.importSession(slot, args["text"] as string),
-  search: (agent, { slot, args }) => {
-    const { query, sessionId, limit } = { limit: 10, ...page(args) } as { query: string; sessionId?: string; limit: number };
-    const within = slot.userId === null ? slot.sessionId : sessionId;
-    return agent.search(query, { userId: slot.userId, limit, ...(within === undefined ? {} : { sessionId: within }) });
-  },
-  deleteUser: (_, asked) => asked.wipe(),
-  listFiles: (agent, { slot, args }) => agent.files.list(slot.userId, args["path"] as string | undefined),
-  readFile: (agent, { slot, args }) => agent.files.read(slot.userId, args["path"] as string),
-  writeFile: (agent, { slot, args }) => agent.files.write(slot.userId, args["path"] as string, args["text"] as string),
-  deleteFile: (agent, { slot, args }) => agent.files.delete(slot.userId, args["path"] as string),
-  storage: (agent) => agent.storage(),
-};
+type Askable = { readonly [N in keyof AgentMethods]: (...given: Arguments[N]) => Promise<Answers[N]> };
 
-/** Numbers are text in a query. */
-function page(args: Asked["args"]): Record<string, never> {
-  const { limit } = args;
-  return { ...args, ...(typeof limit === "string" ? { limit: Number(limit) } : {}) } as Record<string, never>;
+/** Calls a method of the agent with the arguments that the client sent. */
+function ask<N extends keyof AgentMethods>(agent: Askable, name: N, { slot, args }: Asked): Promise<Answers[N]> {
+  return agent[name](...argumentsOf(name, slot, args));
 }
 
-/** Stops the call that runs, or a certain one, which may still be waiting. */
+/** The methods that the worker answers in another way than by a call of the agent's method. */
+const SPECIAL = {
+  deleteSession: (agent, asked) => (asked.slot.userId === null ? asked.wipe() : agent.deleteSession(asked.slot)),
+  deleteUser: (_, asked) => asked.wipe(),
+  interrupt: async (agent, asked) => ({ interrupted: await interrupt(agent, asked) }),
+  fork: async (agent, { slot, args }) => {
+    if (slot.userId === null) throw new LockgateError("ID_INVALID", "an anonymous session cannot be forked here", { hint: "export it, and import it as another" });
+    const [from, to, options] = argumentsOf("fork", slot, args);
+    if (to === undefined) throw new LockgateError("ID_INVALID", "the new session is not named", { hint: 'send { "to": "<sessionId>" }' });
+    return agent.fork(from, to, options);
+  },
+  exportSession: async (agent, { slot, args }) => {
+    const [session, format = "lockgate"] = argumentsOf("exportSession", slot, args);
+    const type = format === "markdown" ? "text/markdown" : "application/json";
+    return new Response(await agent.exportSession(session, format), { headers: { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" } });
+  },
+  search: async (agent, { slot, args }) => {
+    const [query, options] = argumentsOf("search", slot, args);
+    const within = slot.userId === null ? { sessionId: slot.sessionId } : {};
+    return agent.search(query, { ...options, ...within, userId: slot.userId });
+  },
+  listFiles: (agent, { slot, args }) => agent.files.list(...argumentsOf("listFiles", slot, args)),
+  readFile: (agent, { slot, args }) => agent.files.read(...argumentsOf("readFile", slot, args)),
+  writeFile: (agent, { slot, args }) => agent.files.write(...argumentsOf("writeFile", slot, args)),
+  deleteFile: (agent, { slot, args }) => agent.files.delete(...argumentsOf("deleteFile", slot, args)),
+} as const satisfies { readonly [N in MethodName]?: (agent: Agent, asked: Asked) => Promise<unknown> };
+
+const isSpecial = (name: MethodName): name is keyof typeof SPECIAL => name in SPECIAL;
+
+/** Stops the running call, or the call `callId`, which may still be waiting. */
 async function interrupt(agent: Agent, { slot, args, turns }: Asked): Promise<boolean> {
   const { callId } = args;
-  const message = args["message"] as Input | undefined;
+  const [, message] = argumentsOf("interrupt", slot, args);
   if (callId === undefined) return agent.interrupt(slot, message);
   const call = turns.find(slot.sessionId, String(callId));
   if (call === undefined) return false;

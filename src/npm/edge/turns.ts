@@ -1,64 +1,75 @@
-// The calls of an object: those that run, those that are just over, and those that a restart has cut off.
+// The calls of an object: running ones, recently ended ones, and those that a restart cut off.
 
-import type { CallHandle } from "../call.js";
+import type { CallHandle } from "../call/call.js";
 import type { Call } from "../types.js";
 
-/** What of a Durable Object's storage is used besides the store. */
+/** The part of a Durable Object's storage that is used besides the store. */
 export interface ObjectStorage {
+  /** The value under a key; undefined if there is none. */
   get(key: string): Promise<unknown>;
+  /** Writes a value. */
   put(key: string, value: unknown): Promise<void>;
+  /** Removes a key. */
   delete(key: string): Promise<unknown>;
+  /** The values whose keys begin with a prefix. */
   list(options: { prefix: string }): Promise<Map<string, unknown>>;
+  /** Sets the time of the next alarm, in ms since 1970. */
   setAlarm(at: number): Promise<void>;
+  /** Removes the alarm. */
   deleteAlarm(): Promise<void>;
+  /** Removes everything that is stored. */
   deleteAll(): Promise<void>;
 }
 
-/** A call that was begun, as it is noted until it is over. */
+/** The stored note about a call that began. It is deleted when the call ends. */
 export interface Noted {
+  /** The session of the call. */
   readonly sessionId: string;
+  /** The id of the call. */
   readonly callId: string;
-  /** When it was begun. */
+  /** When the call began, in ms. */
   readonly at: number;
-  /** It was still under way when the object was restarted, and is closed by now. */
+  /** True if a restart cut the call off, and its turn is closed by now. */
   readonly interrupted?: boolean;
 }
 
-/** Calls that are over stay within reach for readers that come back late. */
+/** The number of ended calls that are kept for clients that reconnect late. */
 const KEPT = 64;
 
-/** No key of the store has a colon, so these never meet its records. */
+/** Keys of the store contain no colon, so these keys never collide with them. */
 const NOTES = "lockgate:call/";
 
 const keyOf = ({ sessionId, callId }: Pick<Noted, "sessionId" | "callId">): string => `${prefixOf(sessionId)}${encodeURIComponent(callId)}`;
 const prefixOf = (sessionId: string): string => `${NOTES}${encodeURIComponent(sessionId)}/`;
 
+/** The calls of one object. */
 export class Turns {
   readonly #storage: ObjectStorage;
   readonly #running = new Map<string, CallHandle>();
   readonly #over = new Map<string, CallHandle>();
-  /** Those that were found cut off, by session. */
+  /** Calls that were found to be cut off, by session. */
   readonly #cut = new Map<string, readonly Noted[]>();
 
   constructor(storage: ObjectStorage) {
     this.#storage = storage;
   }
 
+  /** The number of running calls. */
   get running(): number {
     return this.#running.size;
   }
 
-  /** Keeps a call within reach, and a note of it for whoever comes after a restart. */
+  /** Keeps a call for clients that reconnect, and stores a note that survives a restart. */
   add(call: Call): void {
     const noted: Noted = { sessionId: call.slot.sessionId, callId: call.id, at: Date.now() };
-    // One that was refused at once has no id, and leaves nothing.
+    // A call that was refused at once has no id, and needs no note.
     if (noted.callId === "") return;
     const key = keyOf(noted);
     this.#running.set(key, call as CallHandle);
-    // Whoever says something in a session has seen how the last turn ended.
+    // A client that sends something has seen how the last turn ended.
     void this.forget(this.#cut.get(noted.sessionId) ?? []).catch(() => {});
     this.#cut.delete(noted.sessionId);
-    // Writes are kept in order: it is there before the input is accepted.
+    // Writes are applied in order: the note is stored before the input is accepted.
     void this.#storage.put(key, noted).catch(() => {});
     const end = (): void => this.#end(key, call as CallHandle);
     call.result.then(end, end);
@@ -66,7 +77,7 @@ export class Turns {
 
   #end(key: string, call: CallHandle): void {
     this.#running.delete(key);
-    // One that was made before ends at once, and shows less than it did the first time.
+    // A repeated callId ends at once and has fewer events than the first run: the longer one is kept.
     const known = this.#over.get(key);
     this.#over.delete(key);
     this.#over.set(key, known !== undefined && known.length > call.length ? known : call);
@@ -74,12 +85,12 @@ export class Turns {
     void this.#storage.delete(key).catch(() => {});
   }
 
-  /** Whether that very call runs. */
+  /** Whether the call with this id runs. */
   has(sessionId: string, callId: unknown): boolean {
     return typeof callId === "string" && this.#running.has(keyOf({ sessionId, callId }));
   }
 
-  /** The call that runs in a session; or a certain one, which may be over. */
+  /** The running call of a session; or the call `callId`, which may have ended. */
   find(sessionId: string, callId?: string): CallHandle | undefined {
     if (callId !== undefined) {
       const key = keyOf({ sessionId, callId });
@@ -88,7 +99,7 @@ export class Turns {
     return [...this.#running].find(([key]) => key.startsWith(prefixOf(sessionId)))?.[1];
   }
 
-  /** The calls that a restart has cut off, of one session or of all. */
+  /** The calls that a restart cut off, in one session or in all. */
   async cutOff(sessionId?: string): Promise<readonly Noted[]> {
     const found = await this.#storage.list({ prefix: sessionId === undefined ? NOTES : prefixOf(sessionId) });
     const all = [...found].filter(([key]) => !this.#running.has(key)).map(([, noted]) => noted as Noted);
@@ -96,12 +107,12 @@ export class Turns {
     return all;
   }
 
-  /** Notes that a call which was cut off is closed. */
+  /** Notes that the turn of a cut-off call is closed. */
   async closed(noted: Noted): Promise<void> {
     await this.#storage.put(keyOf(noted), { ...noted, interrupted: true });
   }
 
-  /** Forgets calls that were cut off. */
+  /** Deletes the notes of cut-off calls. */
   async forget(all: readonly Noted[]): Promise<void> {
     for (const noted of all) if (!this.#running.has(keyOf(noted))) await this.#storage.delete(keyOf(noted));
   }

@@ -1,4 +1,4 @@
-// lockgate/cloudflare in Node, for tests of your own.
+// lockgate/cloudflare in Node, for a user's own tests.
 
 import { AgentHost } from "../edge/object.js";
 import type { Agent, AgentOptions } from "../types.js";
@@ -8,10 +8,11 @@ export { handle } from "../edge/handle.js";
 export type { Caller, HandleOptions } from "../edge/handle.js";
 
 /**
- * A Durable Object that hosts the agent of one user: extend it, say in `options` how the agent is made, and bind the
- * class. Requests come through `handle`. It is a class to be extended because the platform wants one.
+ * A Durable Object that hosts the agent of one user: extend the class, return the options of the agent from `options`, and bind
+ * the class. `handle` sends the requests. It is a class because the platform requires one.
  */
 export abstract class AgentObject<Env = unknown> extends AgentHost<Env> {
+  /** Creates the agent with `lockgate` for Node. */
   protected override create(options: AgentOptions): Promise<Agent> {
     return createAgent(options);
   }

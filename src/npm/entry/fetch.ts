@@ -1,49 +1,49 @@
-// Fetching the wasm, with an error that names the address and the likely fix.
+// Fetches the wasm. Errors name the URL and the likely fix.
 
-import { compiled, compiledInline, failed, isForbidden, proved } from "./compile.js";
+import { checkCompiled, compileBytes, compileInline, isForbidden, loadError } from "./compile.js";
 
 /**
- * The compiled module at an address. A file that is of another build may come from a cache: it is asked for once more.
- * Where the file is lost, as dev servers and bundlers do, the copy of all the wasm inside the package takes its place.
+ * Fetches and compiles the wasm at a URL. A file of another build may come from a cache, so it is fetched once more without
+ * the cache. Some dev servers and bundlers lose the file: then the copy inside the package is used.
  */
-export async function fetchModule(url: URL): Promise<{ readonly module: WebAssembly.Module; readonly isCopy: boolean }> {
+export async function fetchOrCopy(url: URL): Promise<{ readonly module: WebAssembly.Module; readonly isCopy: boolean }> {
   try {
-    const again = (error: Error): Promise<WebAssembly.Module> => (isForbidden(error.cause) ? Promise.reject(error) : fetched(url, { cache: "reload" }));
-    return { module: await fetched(url).catch(again), isCopy: false };
+    const again = (error: Error): Promise<WebAssembly.Module> => (isForbidden(error.cause) ? Promise.reject(error) : fetchWasm(url, { cache: "reload" }));
+    return { module: await fetchWasm(url).catch(again), isCopy: false };
   } catch (error) {
     if (isForbidden((error as Error).cause)) throw error;
-    // What the file's own error says is the better advice.
-    const copy = await compiledInline().catch(() => {
+    // If the copy fails too, the error of the file is more useful.
+    const copy = await compileInline().catch(() => {
       throw error;
     });
     return { module: copy, isCopy: true };
   }
 }
 
-/** The compiled module at an address, and nothing else. */
-export async function fetched(url: URL, how: RequestInit = {}): Promise<WebAssembly.Module> {
+/** Fetches and compiles the wasm at a URL, without a fallback. */
+export async function fetchWasm(url: URL, how: RequestInit = {}): Promise<WebAssembly.Module> {
   let response: Response;
   try {
     response = await fetch(url, { credentials: "same-origin", ...how });
   } catch (cause) {
-    throw failed(`the wasm cannot be fetched: ${url.href}`, "check that the file is served, and the CSP's connect-src; or import lockgate/inline", cause);
+    throw loadError(`the wasm cannot be fetched: ${url.href}`, "check that the file is served, and the CSP's connect-src; or import lockgate/inline", cause);
   }
-  return answered(response, url.href);
+  return compileResponse(response, url.href);
 }
 
-/** The compiled module of an answer. */
-export async function answered(response: Response, where = response.url || "the given Response"): Promise<WebAssembly.Module> {
+/** Compiles the body of a response. */
+export async function compileResponse(response: Response, where = response.url || "the given Response"): Promise<WebAssembly.Module> {
   if (!response.ok) {
-    throw failed(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve the wasm files beside the package's JavaScript, or import lockgate/inline");
+    throw loadError(`the wasm cannot be fetched (HTTP ${response.status}): ${where}`, "serve the wasm files beside the package's JavaScript, or import lockgate/inline");
   }
-  // Streamed, a browser compiles while it loads, and keeps the machine code for the next visit.
+  // With streaming a browser compiles while it loads, and caches the machine code for the next visit.
   const streams = response.headers.get("content-type") === "application/wasm" && "compileStreaming" in WebAssembly;
-  if (streams) return proved(WebAssembly.compileStreaming(response), where);
+  if (streams) return checkCompiled(WebAssembly.compileStreaming(response), where);
   let bytes: ArrayBuffer;
   try {
     bytes = await response.arrayBuffer();
   } catch (cause) {
-    throw failed(`the wasm cannot be fetched to its end: ${where}`, "try again", cause);
+    throw loadError(`the wasm was not received completely: ${where}`, "try again", cause);
   }
-  return compiled(bytes, where);
+  return compileBytes(bytes, where);
 }

@@ -1,11 +1,11 @@
-// How Node gets the wasm: from the file beside this module.
+// Loads the wasm in Node: from the file in the folder above this module. Two entry points use it.
 
 import { readFileSync } from "node:fs";
 
-import { strange, strangeSeal } from "../wasm.js";
-import { compiledInline } from "./compile.js";
+import { strange, strangeSeal } from "../runtime/wasm.js";
+import { compileInline } from "./compile.js";
 
-/** At once, or not at all. */
+/** Loads the file synchronously, or throws. */
 export function loadNow(): WebAssembly.Module {
   const file = new URL("../core.wasm", import.meta.url);
   const module = new WebAssembly.Module(readFileSync(file));
@@ -14,12 +14,12 @@ export function loadNow(): WebAssembly.Module {
   return module;
 }
 
-/** A server bundle may lose the file, keep an old one, or lose the address of this module; then the copy inside the package takes its place. */
+/** A server bundle may lose the file, keep an old one, or lose the URL of this module. Then the copy inside the package is used. */
 export async function load(): Promise<WebAssembly.Module> {
   try {
     return loadNow();
   } catch (error) {
-    return compiledInline().catch(() => {
+    return compileInline().catch(() => {
       throw error;
     });
   }

@@ -1,25 +1,25 @@
-// The wasm in two files: a page starts with the first, and the rest comes behind it.
+// Loads the wasm in two files: a page starts with the first file while the rest is fetched.
 
-import type { Wasm } from "../wasm.js";
-import { compiledNow, failed } from "./compile.js";
-import { fetchModule, fetched } from "./fetch.js";
+import type { Wasm } from "../runtime/wasm.js";
+import { compileBytesSync, loadError } from "./compile.js";
+import { fetchOrCopy, fetchWasm } from "./fetch.js";
 
 /**
- * The wasm at two addresses. The rest is fetched in the background; what needs it before it is here fetches it at once, in
- * the way of the page. Where that is not possible, both are fetched first. Where the first file is lost, the copy of all
- * the wasm inside the package takes the place of both.
+ * Loads the wasm from two URLs. The rest is fetched in the background. Code that needs the rest earlier fetches it with a
+ * synchronous request, which blocks the page. Where synchronous requests are not possible, both files are fetched first. If
+ * the first file is lost, the copy inside the package replaces both.
  */
 export async function fetchParts(page: URL, rest: URL): Promise<Wasm | WebAssembly.Module> {
-  const { module, isCopy } = await fetchModule(page);
+  const { module, isCopy } = await fetchOrCopy(page);
   if (isCopy) return module;
   const parts = new Parts(module, rest);
-  if (!canFetchNow()) await parts.whole();
+  if (!canFetchSync()) await parts.whole();
   else if (!savesData()) parts.whole().catch(() => undefined);
   return parts;
 }
 
-/** How long the rest may take in the background, all in all: `drain` and `close` wait for work that waits for it. */
-const PATIENCE_MS = 60_000;
+/** The time limit for fetching the rest in the background. `drain` and `close` wait for work that waits for the rest. */
+const FETCH_TIMEOUT_MS = 60_000;
 
 class Parts implements Wasm {
   readonly module: WebAssembly.Module;
@@ -33,7 +33,7 @@ class Parts implements Wasm {
   }
 
   rest(): WebAssembly.Module {
-    return (this.#rest ??= fetchedNow(this.#address));
+    return (this.#rest ??= fetchWasmSync(this.#address));
   }
 
   whole(): Promise<void> {
@@ -45,14 +45,14 @@ class Parts implements Wasm {
   }
 
   async #fetch(): Promise<void> {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
-    const quietly = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal });
-    this.#rest ??= await fetched(this.#address, quietly("default")).catch(() => fetched(this.#address, quietly("reload")));
+    const signal = AbortSignal.timeout(FETCH_TIMEOUT_MS);
+    const inBackground = (cache: RequestCache): RequestInit => ({ cache, priority: "low", signal });
+    this.#rest ??= await fetchWasm(this.#address, inBackground("default")).catch(() => fetchWasm(this.#address, inBackground("reload")));
   }
 }
 
-/** Whether something can be fetched without waiting: not in service workers, nor where the page forbids it. */
-function canFetchNow(): boolean {
+/** Whether synchronous requests are possible: not in service workers, nor in pages whose policy forbids them. */
+function canFetchSync(): boolean {
   const policy = (globalThis as { document?: { featurePolicy?: { allowsFeature(name: string): boolean } } }).document?.featurePolicy;
   return typeof XMLHttpRequest !== "undefined" && policy?.allowsFeature("sync-xhr") !== false;
 }
@@ -61,18 +61,18 @@ function savesData(): boolean {
   return (globalThis as { navigator?: { connection?: { saveData?: boolean } } }).navigator?.connection?.saveData === true;
 }
 
-function fetchedNow(address: URL): WebAssembly.Module {
+function fetchWasmSync(address: URL): WebAssembly.Module {
   const where = address.href;
-  const hint = "the page may be offline: try again when it is not";
+  const hint = "the page may be offline: try again when it is online";
   const request = new XMLHttpRequest();
   request.open("GET", where, false);
-  // The only way to bytes for who does not wait.
+  // A synchronous request in a page cannot return bytes: this charset gives one character per byte.
   request.overrideMimeType("text/plain; charset=x-user-defined");
   try {
     request.send();
   } catch (cause) {
-    throw failed(`the rest of the wasm cannot be fetched: ${where}`, hint, cause);
+    throw loadError(`the rest of the wasm cannot be fetched: ${where}`, hint, cause);
   }
-  if (request.status !== 200) throw failed(`the rest of the wasm cannot be fetched (HTTP ${request.status}): ${where}`, hint);
-  return compiledNow(Uint8Array.from(request.responseText, (char) => char.charCodeAt(0) & 0xff), where);
+  if (request.status !== 200) throw loadError(`the rest of the wasm cannot be fetched (HTTP ${request.status}): ${where}`, hint);
+  return compileBytesSync(Uint8Array.from(request.responseText, (char) => char.charCodeAt(0) & 0xff), where);
 }

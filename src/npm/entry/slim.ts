@@ -1,28 +1,30 @@
-// lockgate/slim: everything but a way to load the wasm, for whoever serves, embeds or compiles it in their own way.
+// lockgate/slim: the package without a way to load the wasm, for users who serve, embed or compile it themselves.
 
-import { createAgentWith } from "../agent.js";
+import { createAgentWith } from "../agent/create.js";
 import { LockgateError } from "../errors.js";
 import type * as Public from "../index.js";
-import { indexedDbWith } from "../indexed-db.js";
-import { localStorageWith } from "../local-storage.js";
-import { memoryStore as memory } from "../memory.js";
-import { loadEngine } from "../wasm.js";
-import { compiled } from "./compile.js";
-import { answered, fetched } from "./fetch.js";
+import { indexedDbWith } from "../stores/indexed-db.js";
+import { localStorageWith } from "../stores/local-storage.js";
+import { guardedBy } from "../runtime/ending.js";
+import { exitSignals } from "../runtime/process-signals.js";
+import { memoryStore as memory } from "../stores/memory.js";
+import { loadEngine } from "../runtime/wasm.js";
+import { compileBytes } from "./compile.js";
+import { compileResponse, fetchWasm } from "./fetch.js";
 
 export * from "../index.js";
 
-/** A compiled module, also in projects whose compiler knows no WebAssembly. */
+/** A compiled module. Works also in TypeScript projects without the types of WebAssembly. */
 type Compiled = typeof globalThis extends { WebAssembly: { Module: { prototype: infer M } } } ? M : object;
 
-/** The wasm, in any form it can be had in. */
+/** The wasm: bytes, a compiled module, a response, or a URL. */
 export type WasmSource = Compiled | ArrayBuffer | ArrayBufferView | Response | URL | string;
 
 let given: WasmSource | PromiseLike<WasmSource> | undefined;
 
 /**
- * Says where the wasm is: bytes, a compiled module, a Response, or an address; `core.wasm` is `lockgate/core.wasm`, and must
- * be of this version. Waits until it is loaded. Before it, `createAgent` rejects with ENGINE_LOAD.
+ * Loads the wasm from bytes, a compiled module, a Response or a URL. The file is `lockgate/core.wasm` of the same version.
+ * Before `init` was called, `createAgent` rejects with ENGINE_LOAD.
  */
 export async function init(source: WasmSource | PromiseLike<WasmSource>): Promise<void> {
   given = source;
@@ -31,21 +33,21 @@ export async function init(source: WasmSource | PromiseLike<WasmSource>): Promis
 
 async function load(): Promise<WebAssembly.Module> {
   if (given === undefined) {
-    throw new LockgateError("ENGINE_LOAD", "no wasm was given", { hint: "await init(…) with lockgate/core.wasm first, or import lockgate instead of lockgate/slim" });
+    throw new LockgateError("ENGINE_LOAD", "lockgate/slim has no wasm yet", { hint: "call await init(…) with lockgate/core.wasm first, or import lockgate instead of lockgate/slim" });
   }
   const source = await given;
   if (source instanceof WebAssembly.Module) return source;
-  if (typeof Response !== "undefined" && source instanceof Response) return answered(source);
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compiled(source, "the given bytes");
-  if (typeof source === "string" || source instanceof URL) return fetched(addressed(source));
-  throw new LockgateError("ENGINE_LOAD", "what was given is no wasm", { hint: "give bytes, a WebAssembly.Module, a Response or an address" });
+  if (typeof Response !== "undefined" && source instanceof Response) return compileResponse(source);
+  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source)) return compileBytes(source, "the given bytes");
+  if (typeof source === "string" || source instanceof URL) return fetchWasm(urlOf(source));
+  throw new LockgateError("ENGINE_LOAD", "init got a value that is not wasm", { hint: "pass bytes, a WebAssembly.Module, a Response or a URL" });
 }
 
-function addressed(address: string | URL): URL {
+function urlOf(address: string | URL): URL {
   try {
     return new URL(address, (globalThis as { location?: { href: string } }).location?.href);
   } catch (cause) {
-    throw new LockgateError("ENGINE_LOAD", `this is no address: ${String(address)}`, { hint: "outside of a page give a whole address", cause });
+    throw new LockgateError("ENGINE_LOAD", `init got an invalid URL: ${String(address)}`, { hint: "outside of a page the URL must be absolute", cause });
   }
 }
 
@@ -55,5 +57,5 @@ export const indexedDbStore: typeof Public.indexedDbStore = indexedDbWith(load);
 /** As in `lockgate`. */
 export const localStorageStore: typeof Public.localStorageStore = localStorageWith(load);
 
-/** As in `lockgate`, once `init` was called; without a `store`, sessions are in IndexedDB, or where there is none in memory. */
-export const createAgent: typeof Public.createAgent = createAgentWith(load, () => ("indexedDB" in globalThis ? indexedDbStore() : memory()));
+/** As in `lockgate`, after `init`. Without a `store`, sessions are kept in IndexedDB, or in memory if there is no IndexedDB. */
+export const createAgent: typeof Public.createAgent = createAgentWith(load, () => ("indexedDB" in globalThis ? indexedDbStore() : memory()), guardedBy(exitSignals()));

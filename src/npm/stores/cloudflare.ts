@@ -1,17 +1,19 @@
-// The storage of a Durable Object, of either kind: key-value or SQLite.
+// A store in the storage of a Durable Object, either key-value or SQLite.
 
 import { LockgateError } from "../errors.js";
-import type { Batch, Store, StoreCapabilities, StoredRecord } from "../store-types.js";
-import type { Listed, Page } from "./keys.js";
+import type { Batch, Store, StoreCapabilities, StoredRecord } from "../types/store.js";
+import type { ListedRecord, Page } from "./keys.js";
 
-/** `ctx.storage` of a Durable Object, as far as it is used. */
+/** The part of a Durable Object's `ctx.storage` that we use. */
 export interface DurableStorage {
+  /** The values of the keys that exist, at most 128 keys. */
   get(keys: string[]): Promise<Map<string, unknown>>;
-  // The contract leaves it open: the types of the platform's transactions come from elsewhere.
+  /** Runs `work` in a transaction: all of its changes are stored, or none. */
+  // `any`, because the platform's own types describe its transactions in several ways.
   transaction<T>(work: (txn: any) => Promise<T>): Promise<T>;
 }
 
-/** What of a transaction is used. */
+/** The part of a transaction that we use. */
 interface Transaction {
   get(keys: string[]): Promise<Map<string, unknown>>;
   list(options: { prefix?: string; startAfter?: string; start?: string; limit?: number }): Promise<Map<string, unknown>>;
@@ -19,16 +21,16 @@ interface Transaction {
   delete(keys: string[]): Promise<number>;
 }
 
-/** The platform takes at most so many keys in one request. */
-const AT_ONCE = 128;
+/** The platform's limit of keys in one request. */
+const MAX_KEYS = 128;
 
-/** A value has 128 KiB on the key-value form; the revision and the wrapping need a little of it. */
+/** A value of key-value storage has at most 128 KiB. The revision and the encoding need a part of that. */
 const MAX_VALUE_BYTES = 127 * 1024;
 
 const CAPABILITIES: StoreCapabilities = {
   atomic: true,
   compareAndSet: true,
-  // Only the one object reaches its storage.
+  // Only the object itself can use its storage.
   shared: "process",
   durability: "disk",
   evictable: false,
@@ -38,9 +40,9 @@ const CAPABILITIES: StoreCapabilities = {
 /** A store in the storage of a Durable Object: `durableObjectStore(ctx.storage)`. */
 export function durableObjectStore(storage: DurableStorage): Store {
   if (typeof storage?.get !== "function" || typeof storage.transaction !== "function") {
-    throw new LockgateError("OPTIONS", "that is no Durable Object storage", { hint: "durableObjectStore(ctx.storage)" });
+    throw new LockgateError("OPTIONS", "durableObjectStore needs the storage of a Durable Object", { hint: "durableObjectStore(ctx.storage)" });
   }
-  const within = async <T>(work: (txn: Transaction) => Promise<T>): Promise<T> => {
+  const transaction = async <T>(work: (txn: Transaction) => Promise<T>): Promise<T> => {
     try {
       return await storage.transaction(work);
     } catch (error) {
@@ -50,20 +52,20 @@ export function durableObjectStore(storage: DurableStorage): Store {
   return {
     name: "Durable Object",
     capabilities: CAPABILITIES,
-    get: (keys) => within((txn) => get(txn, keys)),
-    list: (prefix, page = {}) => within((txn) => list(txn, prefix, page)),
-    commit: (batch) => within((txn) => commit(txn, batch)),
+    get: (keys) => transaction((txn) => get(txn, keys)),
+    list: (prefix, page = {}) => transaction((txn) => list(txn, prefix, page)),
+    commit: (batch) => transaction((txn) => commit(txn, batch)),
   };
 }
 
 async function get(txn: Transaction, keys: readonly string[]): Promise<(StoredRecord | null)[]> {
   const found = new Map<string, unknown>();
-  for (const some of pieces([...new Set(keys)])) for (const [key, record] of await txn.get(some)) found.set(key, record);
+  for (const chunk of chunks([...new Set(keys)])) for (const [key, record] of await txn.get(chunk)) found.set(key, record);
   return keys.map((key) => (found.has(key) ? copyOf(found.get(key)) : null));
 }
 
-async function list(txn: Transaction, prefix: string, { after, limit, keysOnly }: Page): Promise<Listed[]> {
-  // The platform refuses to start before the prefix.
+async function list(txn: Transaction, prefix: string, { after, limit, keysOnly }: Page): Promise<ListedRecord[]> {
+  // The platform refuses a start before the prefix.
   const from = after === undefined || after < prefix ? {} : { startAfter: after };
   if (from.startAfter !== undefined && !from.startAfter.startsWith(prefix)) return [];
   const found = await txn.list({ prefix, ...from, ...(limit === undefined ? {} : { limit }) });
@@ -81,22 +83,22 @@ async function commit(txn: Transaction, batch: Batch): Promise<"ok" | "conflict"
   }
   const gone: string[] = [...remove];
   for (const prefix of removePrefix) gone.push(...(await txn.list({ prefix })).keys());
-  for (const some of pieces(gone)) await txn.delete(some);
-  for (const some of pieces(put)) {
-    await txn.put(Object.fromEntries(some.map(({ key, value }) => [key, { revision, value: value.slice() }])));
+  for (const chunk of chunks(gone)) await txn.delete(chunk);
+  for (const chunk of chunks(put)) {
+    await txn.put(Object.fromEntries(chunk.map(({ key, value }) => [key, { revision, value: value.slice() }])));
   }
   return "ok";
 }
 
-function pieces<T>(list: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(list.length / AT_ONCE) }, (_, n) => list.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
+function chunks<T>(list: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(list.length / MAX_KEYS) }, (_, n) => list.slice(n * MAX_KEYS, (n + 1) * MAX_KEYS));
 }
 
-/** The storage may hand out what it has in its cache. */
+/** A copy, because the storage may return the object of its cache. */
 function copyOf(record: unknown): StoredRecord {
   const { value, revision } = (record ?? {}) as Partial<StoredRecord>;
   if (value instanceof Uint8Array && typeof revision === "string") return { value: value.slice(), revision };
-  throw new LockgateError("STORE_CORRUPT", "a record in the storage was not written by this store", { hint: "give the agent an object of its own" });
+  throw new LockgateError("STORE_CORRUPT", "a record in the storage was not written by this store", { hint: "use a Durable Object only for the agent" });
 }
 
 function fromPlatform(error: unknown): LockgateError {
@@ -105,6 +107,6 @@ function fromPlatform(error: unknown): LockgateError {
   const failed = (code: ConstructorParameters<typeof LockgateError>[0], hint: string): LockgateError =>
     new LockgateError(code, `the storage failed: ${message}`, { hint, cause: error });
   if (/SQLITE_FULL|quota|storage limit/i.test(message)) return failed("STORE_QUOTA", "this object has used up its storage");
-  if (/cannot be larger|too large|SQLITE_TOOBIG|exceeds/i.test(message)) return failed("STATE_TOO_LARGE", "values have a limit here: keep large content elsewhere");
+  if (/cannot be larger|too large|SQLITE_TOOBIG|exceeds/i.test(message)) return failed("STATE_TOO_LARGE", "Durable Objects limit the size of a value: keep large content elsewhere");
   return failed("STORE_UNAVAILABLE", "the platform may have reset the object: try again");
 }

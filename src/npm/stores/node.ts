@@ -1,13 +1,16 @@
-// Files in a folder of this machine, for Node: one folder for each user, safe for several processes at once.
+// `fileStore`: files in a folder, for Node. Each user has a folder, and several processes may use the store at once.
 
 import path from "node:path";
+import process from "node:process";
 
 import { LockgateError } from "../errors.js";
-import type { Batch, Store, StoreCapabilities, StoredRecord } from "../store-types.js";
-import { fromDisk, isFolder, namesIn } from "./disk.js";
-import { Journal } from "./journal.js";
+import type { Batch, Store, StoreCapabilities, StoredRecord } from "../types/store.js";
+import { fromDisk, isFolder, namesIn } from "./files/disk.js";
+import { Journal } from "./files/journal.js";
 import { byPartition, isPart, listAll, partitionOfBatch, partitionOfPrefix } from "./keys.js";
 import type { Page } from "./keys.js";
+import { ReadableJournal } from "./readable/journal.js";
+import { LOGS_FOLDER, foldersOf } from "./readable/names.js";
 
 const CAPABILITIES: StoreCapabilities = {
   atomic: true,
@@ -18,24 +21,42 @@ const CAPABILITIES: StoreCapabilities = {
   maxValueBytes: null,
 };
 
-/** So many users are kept in mind; the others are read again when they come back. */
-const KEPT = 256;
+/** The number of users whose journals stay open. The others are read again when they are needed. */
+const MAX_OPEN = 256;
 
-/** A store in a folder, which is made when the first record is. Nothing is read or written before the first call. */
-export function fileStore(directory: string): Store {
+/** What `fileStore` may be given. */
+export interface FileStoreOptions {
+  /**
+   * Also keeps logs that people can read, for `grep`, `jq` and audits, in `<directory>/agents/<agent>/<user>/sessions`:
+   * `sessions.json`, and one append-only `<sessionId>.log.jsonl` per session. They are derived from the records and never read
+   * back. If one lags or is damaged, it is made anew when the user's records are next opened.
+   */
+  readonly readable?: boolean;
+}
+
+/** A store in a folder. The folder is made with the first record. Nothing is read or written before the first call. */
+export function fileStore(directory: string, options: FileStoreOptions = {}): Store {
   if (typeof directory !== "string" || directory === "") {
-    throw new LockgateError("OPTIONS", "a file store has a folder", { hint: 'fileStore("./.lockgate")' });
+    throw new LockgateError("OPTIONS", "fileStore needs the path of a folder", { hint: 'fileStore("./.lockgate")' });
   }
-  // Where the process stands now: it may go elsewhere later.
+  const { readable = false } = checked(options);
+  // Resolved now, because the process may change its working directory later.
   const root = path.resolve(directory);
-  const journals = new Map<string, Journal>();
+  const journals = new Map<string, Journal | ReadableJournal>();
+  const failed = warnOnce(root);
 
-  const journalOf = (partition: string): Journal => {
-    const journal = journals.get(partition) ?? new Journal(path.join(root, ...partition.split("/")));
+  const begin = (partition: string): Journal | ReadableJournal => {
+    const folder = path.join(root, ...partition.split("/"));
+    const names = readable ? foldersOf(partition) : undefined;
+    return names === undefined ? new Journal(folder) : new ReadableJournal(folder, { root, names, partition, failed });
+  };
+  const journalOf = (partition: string): Journal | ReadableJournal => {
+    if (partition.startsWith(`${LOGS_FOLDER}/`)) throw reserved();
+    const journal = journals.get(partition) ?? begin(partition);
     journals.delete(partition);
     journals.set(partition, journal);
     for (const [name, each] of journals) {
-      if (journals.size <= KEPT) break;
+      if (journals.size <= MAX_OPEN) break;
       if (each.isIdle) journals.delete(name);
     }
     return journal;
@@ -44,7 +65,7 @@ export function fileStore(directory: string): Store {
   return {
     name: `files in ${directory}`,
     capabilities: CAPABILITIES,
-    get: typed(async (keys: readonly string[]) => {
+    get: withTypedErrors(async (keys: readonly string[]) => {
       const found: (StoredRecord | null)[] = keys.map(() => null);
       for (const [partition, indexes] of byPartition(keys)) {
         const records = await journalOf(partition).get(indexes.map((index) => keys[index]!));
@@ -52,12 +73,12 @@ export function fileStore(directory: string): Store {
       }
       return found;
     }),
-    list: typed(async (prefix: string, page: Page = {}) => {
+    list: withTypedErrors(async (prefix: string, page: Page = {}) => {
       const partition = partitionOfPrefix(prefix);
       const partitions = partition === undefined ? await partitionsIn(root) : [partition];
       return listAll(partitions, prefix, page, (each, rest) => journalOf(each).list(prefix, rest));
     }),
-    commit: typed(async (batch: Batch) => {
+    commit: withTypedErrors(async (batch: Batch) => {
       const partition = partitionOfBatch(batch);
       return partition === undefined ? "ok" as const : journalOf(partition).commit(batch);
     }),
@@ -68,8 +89,37 @@ export function fileStore(directory: string): Store {
   };
 }
 
-/** The method, with what the disk throws as errors of ours. */
-function typed<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+function checked(options: unknown): FileStoreOptions {
+  const unknown = typeof options !== "object" || options === null ? ["it"] : Object.keys(options).filter((name) => name !== "readable");
+  const { readable } = (options ?? {}) as { readonly readable?: unknown };
+  if (unknown.length === 0 && (readable === undefined || typeof readable === "boolean")) return options as FileStoreOptions;
+  const message = unknown.length > 0 ? `fileStore has no option ${unknown.join(", ")}` : "fileStore: readable is not a boolean";
+  throw new LockgateError("OPTIONS", message, { hint: 'fileStore("./.lockgate", { readable: true })' });
+}
+
+function reserved(): LockgateError {
+  return new LockgateError("INPUT_INVALID", `the file store has no keys that begin with ${LOGS_FOLDER}/`, {
+    hint: "this folder holds readable logs: choose another first part",
+  });
+}
+
+/** Warns that readable logs lag, once per store. A call does not fail for that: its records are stored. */
+function warnOnce(root: string): (error: unknown) => void {
+  let isWarned = false;
+  return (error) => {
+    if (isWarned) return;
+    isWarned = true;
+    const why = error instanceof Error ? error.message : String(error);
+    process.emitWarning(`the readable logs in ${path.join(root, LOGS_FOLDER)} could not be written: ${why}`, {
+      type: "LockgateWarning",
+      code: "READABLE_LOGS",
+      detail: "The sessions are stored. The logs are written with the next commit, or made anew at the next opening.",
+    });
+  };
+}
+
+/** The method, with errors of the file system turned into LockgateErrors. */
+function withTypedErrors<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
   return async (...args) => {
     try {
       return await method(...args);
@@ -83,7 +133,7 @@ function typed<A extends readonly unknown[], T>(method: (...args: A) => Promise<
 async function partitionsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const agent of (await namesIn(root)).filter(isPart)) {
-    if (!(await isFolder(path.join(root, agent)))) continue;
+    if (agent === LOGS_FOLDER || !(await isFolder(path.join(root, agent)))) continue;
     for (const user of (await namesIn(path.join(root, agent))).filter(isPart)) found.push(`${agent}/${user}/`);
   }
   return found.sort();

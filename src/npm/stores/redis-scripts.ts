@@ -1,23 +1,26 @@
-// The scripts that Redis runs, each in one step. All keys of a script have the same hash tag.
+// The Lua scripts of the Redis store. Redis runs each script atomically. All keys of a script have the same hash tag.
 
 import { createHash } from "node:crypto";
 
+/** A Lua script. */
 export interface Script {
+  /** The text of the script. */
   readonly source: string;
+  /** The SHA-1 of the text, by which Redis knows the script. */
   readonly sha: string;
 }
 
 const script = (source: string): Script => ({ source, sha: createHash("sha1").update(source).digest("hex") });
 
-// Both keys are looked at before anything is written: a script that fails half-way is not taken back. The empty field
-// marks a user that was written to, and is not counted. If the numbers differ, the server has thrown one key away.
+// Both keys are checked before anything is written, because Redis does not undo a script that fails half-way. The empty field
+// marks a user who has been written to, and is not counted. If the two counts differ, the server has evicted one of the keys.
 const BEGIN = `
 local records, names = KEYS[1], KEYS[2]
 local isThere = redis.call('HEXISTS', records, '')
 if redis.call('HLEN', records) - isThere ~= redis.call('ZCARD', names) then return 'lost' end
 `;
 
-/** ARGV: the keys. Answers whether the user is there, and a record or nil for each. */
+/** ARGV: the keys. Returns whether the user exists, then a record or nil for each key. */
 export const GET = script(`${BEGIN}
 local found = { isThere }
 for index, key in ipairs(ARGV) do found[index + 1] = redis.call('HGET', records, key) end
@@ -25,8 +28,8 @@ return found
 `);
 
 /**
- * ARGV: prefix, the key to go on after or nothing, limit, and 1 if keys are enough. Answers whether the user is there,
- * whether there may be more, and with keys and records in turn: as many as are asked for, or four megabytes.
+ * ARGV: prefix, the key to continue after or "", limit, and 1 for keys only. Returns whether the user exists, whether there
+ * may be more, then keys and records in turn: up to the limit, or up to four megabytes.
  */
 export const LIST = script(`${BEGIN}
 local prefix, after = ARGV[1], ARGV[2]
@@ -49,11 +52,11 @@ return found
 `);
 
 /**
- * ARGV: the expected key and what it is expected to be, what it is after this batch, how many prefixes, keys to remove
- * and records there are, and those one after the other.
+ * ARGV: the expected key and its expected state, its state after this batch, the numbers of prefixes, keys to remove and
+ * records, then these prefixes, keys and records.
  *
- * A client that lost its connection may send the same script again (ioredis does). Revisions are never used twice, so
- * a key that has this batch's own says that the batch is done.
+ * A client that lost its connection may send the same script again (ioredis does). Revisions are never used twice, so if the
+ * key has the revision of this batch already, the batch is done.
  */
 export const COMMIT = script(`${BEGIN}
 local expected = ARGV[2]

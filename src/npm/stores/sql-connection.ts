@@ -1,46 +1,48 @@
-// Connections of a client of `mysql2/promise`: one that must be shared in turns, or a pool of them.
+// Runs queries and transactions with a client of `mysql2/promise`: a single connection or a pool.
 
 import { LockgateError } from "../errors.js";
 import { isLost } from "./sql-errors.js";
 
 /** A connection or a pool. */
 export interface SqlClient {
+  /** Runs one statement. A question mark in it stands for a value. */
   query(sql: string, values?: any): Promise<unknown>;
 }
 
-/** Asks one question; the answer is the rows, or what was changed. */
+/** Runs one statement. Returns the rows, or the number of changes. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<unknown>;
 
 interface Pool extends SqlClient {
   getConnection(): Promise<SqlClient & { release(): void; destroy(): void }>;
 }
 
+/** The connections of one store: a single connection, or those of a pool. */
 export class Connections {
   readonly #client: SqlClient;
-  #turn: Promise<unknown> = Promise.resolve();
+  #queue: Promise<unknown> = Promise.resolve();
 
   constructor(client: SqlClient) {
     if (typeof client?.query !== "function") {
-      throw new LockgateError("OPTIONS", "that is no SQL client", { hint: "sqlStore takes a connection or a pool of mysql2/promise" });
+      throw new LockgateError("OPTIONS", "sqlStore needs an SQL client", { hint: "pass a connection or a pool of mysql2/promise" });
     }
     this.#client = client;
   }
 
-  /** Asks outside a transaction. A connection that died since it was last used is replaced once. */
+  /** Runs queries outside a transaction. If a connection of a pool is lost, another one is tried once. */
   async use<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    if (!isPool(this.#client)) return this.#alone(() => work(queryOf(this.#client)));
-    return againIfLost(() => work(queryOf(this.#client)));
+    if (!isPool(this.#client)) return this.#serially(() => work(queryOf(this.#client)));
+    return retryIfLost(() => work(queryOf(this.#client)));
   }
 
-  /** Everything the work asks, or nothing; it answers false to take it back. */
+  /** Runs `work` in a transaction. The transaction is rolled back if `work` returns false or throws. */
   async transaction(work: (query: Query) => Promise<boolean>): Promise<boolean> {
     const client = this.#client;
-    if (!isPool(client)) return this.#alone(() => within(queryOf(client), work));
-    // Before COMMIT is sent nothing can have been stored, so a connection that was lost is no loss.
-    return againIfLost(async () => {
+    if (!isPool(client)) return this.#serially(() => inTransaction(queryOf(client), work));
+    // Before COMMIT is sent nothing can have been stored, so the work can be repeated on another connection.
+    return retryIfLost(async () => {
       const connection = await client.getConnection();
       try {
-        const done = await within(queryOf(connection), work);
+        const done = await inTransaction(queryOf(connection), work);
         connection.release();
         return done;
       } catch (error) {
@@ -50,15 +52,15 @@ export class Connections {
     });
   }
 
-  /** A single connection has one transaction at a time, and whatever else is asked meanwhile would be part of it. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#turn.then(work);
-    this.#turn = mine.catch(() => {});
-    return mine;
+  /** A single connection has one transaction at a time, and any other query would become part of it. */
+  #serially<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {});
+    return done;
   }
 }
 
-async function within(query: Query, work: (query: Query) => Promise<boolean>): Promise<boolean> {
+async function inTransaction(query: Query, work: (query: Query) => Promise<boolean>): Promise<boolean> {
   let done: boolean;
   try {
     await query("START TRANSACTION");
@@ -72,13 +74,13 @@ async function within(query: Query, work: (query: Query) => Promise<boolean>): P
   return done;
 }
 
-/** Nobody knows what became of it, so it is not tried again here: the engine looks. */
+/** After a failed COMMIT the outcome is unknown, so the store does not retry. The engine reads the head to find out. */
 function outcomeUnknown(cause: unknown): never {
   const message = cause instanceof Error ? cause.message : String(cause);
-  throw new LockgateError("STORE_UNAVAILABLE", `the connection was lost during a commit: ${message}`, { hint: "see whether the server runs", cause });
+  throw new LockgateError("STORE_UNAVAILABLE", `the connection was lost during a commit: ${message}`, { hint: "check whether the server runs", cause });
 }
 
-async function againIfLost<T>(attempt: () => Promise<T>): Promise<T> {
+async function retryIfLost<T>(attempt: () => Promise<T>): Promise<T> {
   try {
     return await attempt();
   } catch (error) {
@@ -89,13 +91,13 @@ async function againIfLost<T>(attempt: () => Promise<T>): Promise<T> {
 
 const isPool = (client: SqlClient): client is Pool => "getConnection" in client && typeof client.getConnection === "function";
 
-/** A client's `query`, whose answer is `[rows, columns]`. */
+/** The `query` method of a client, without the column descriptions in its result `[rows, columns]`. */
 function queryOf(client: SqlClient): Query {
   return async (text, values) => {
     const asked: unknown = client.query(text, values);
-    // What a client with callbacks answers has a `then` that complains.
+    // The result of a client with callbacks has a `then` that throws.
     const answer: unknown = asked instanceof Promise ? await asked : undefined;
     if (Array.isArray(answer)) return answer[0] as unknown;
-    throw new LockgateError("OPTIONS", "the SQL client does not answer with promises of rows", { hint: 'import it from "mysql2/promise"' });
+    throw new LockgateError("OPTIONS", "the SQL client does not return promises of rows", { hint: 'import it from "mysql2/promise"' });
   };
 }

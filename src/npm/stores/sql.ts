@@ -1,10 +1,10 @@
-// A table in MySQL or MariaDB, through a client that the user made: one transaction a batch.
+// `sqlStore`: a store in a table of MySQL or MariaDB, through the user's client. One transaction per batch.
 //
-// Keys, revisions and values go over as bytes, in binary columns: no collation, character set, padding, pattern or
-// quoting has a say in what is equal to what.
+// Keys, revisions and values are bytes in binary columns, so collations, character sets, padding and quoting do not affect
+// comparisons.
 
 import { LockgateError } from "../errors.js";
-import type { Batch, Store, StoreCapabilities, StoredRecord } from "../store-types.js";
+import type { Batch, Store, StoreCapabilities, StoredRecord } from "../types/store.js";
 import { endOf } from "./keys.js";
 import type { Page } from "./keys.js";
 import { Connections } from "./sql-connection.js";
@@ -17,19 +17,19 @@ const CAPABILITIES: StoreCapabilities = {
   shared: "cluster",
   durability: "disk",
   evictable: false,
-  // Twice as much, in hexadecimal, is still below the smallest packet that servers are set to.
+  // Values are sent in hexadecimal, so a packet has twice this size. That is below the smallest usual packet limit.
   maxValueBytes: 1_000_000,
 };
 
 const ATTEMPTS = 4;
 const DUPLICATE = 1062;
 
-/** A store in a table, which is made on first use. `client` is a connection or a pool of `mysql2/promise`. */
+/** A store in a table, which is created on first use. `client` is a connection or a pool of `mysql2/promise`. */
 export function sqlStore(client: SqlClient, options: { readonly dialect: "mysql"; readonly table?: string }): Store {
   const { dialect, table = "lockgate" } = options ?? {};
-  if (dialect !== "mysql") throw wrong(`there is no dialect ${JSON.stringify(dialect)}`, 'sqlStore(pool, { dialect: "mysql" })');
+  if (dialect !== "mysql") throw wrong(`sqlStore has no dialect ${JSON.stringify(dialect)}`, 'sqlStore(pool, { dialect: "mysql" })');
   if (typeof table !== "string" || !/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(table)) {
-    throw wrong("the table has no simple name", "letters, digits and _ only, at most 64");
+    throw wrong("the name of the table is not valid", "use at most 64 letters, digits and _");
   }
   const connections = new Connections(client);
   const name = `\`${table}\``;
@@ -45,7 +45,7 @@ export function sqlStore(client: SqlClient, options: { readonly dialect: "mysql"
   return {
     name: `MySQL table ${table}`,
     capabilities: CAPABILITIES,
-    get: typed(async (keys: readonly string[]) => {
+    get: withTypedErrors(async (keys: readonly string[]) => {
       if (keys.length === 0) return [];
       keys.forEach(checkKey);
       await prepare();
@@ -54,22 +54,22 @@ export function sqlStore(client: SqlClient, options: { readonly dialect: "mysql"
       const found = new Map(rowsOf(rows).map((row) => [row.key, row]));
       return keys.map((key) => copyOf(found.get(key)));
     }),
-    list: typed(async (prefix: string, page: Page = {}) => {
+    list: withTypedErrors(async (prefix: string, page: Page = {}) => {
       await prepare();
-      const { text, values } = listing(name, prefix, page);
+      const { text, values } = listStatement(name, prefix, page);
       return rowsOf(await connections.use((query) => query(text, values)));
     }),
-    commit: typed(async (batch: Batch) => {
+    commit: withTypedErrors(async (batch: Batch) => {
       [...batch.put.map(({ key }) => key), ...batch.remove].forEach(checkKey);
       if (batch.revision.length > 255) throw wrong("a revision is over 255 bytes", "use a shorter one", "INPUT_INVALID");
       const largest = await prepare();
       const statements = statementsOf(name, batch, largest);
-      return patiently(() => connections.transaction((query) => apply(query, name, batch, statements)));
+      return retryDeadlocks(() => connections.transaction((query) => apply(query, name, batch, statements)));
     }),
   };
 }
 
-/** Makes the table, and answers with how many bytes a statement may have. */
+/** Creates the table. Returns the largest size of a statement in bytes. */
 async function makeTable(query: Query, name: string): Promise<number> {
   await query(
     `CREATE TABLE IF NOT EXISTS ${name} (k VARBINARY(512) NOT NULL PRIMARY KEY, revision VARBINARY(255) NOT NULL, v LONGBLOB NOT NULL) ENGINE=InnoDB ROW_FORMAT=DYNAMIC`,
@@ -83,7 +83,7 @@ interface Statement {
   readonly values: readonly unknown[];
 }
 
-/** Does what the batch says, inside a transaction; false takes it back. */
+/** Applies a batch inside a transaction. Returns false, for a rollback, if the expected revision differs. */
 async function apply(query: Query, name: string, batch: Batch, statements: readonly Statement[]): Promise<boolean> {
   if (batch.expect !== undefined && !(await isAsExpected(query, name, batch.expect))) return false;
   for (const { text, values } of statements) await query(text, values);
@@ -91,8 +91,8 @@ async function apply(query: Query, name: string, batch: Batch, statements: reado
 }
 
 /**
- * Absence is proved by inserting the key: a lock on what is not there would let two different new sessions wait for
- * each other. A revision is proved by a lock on the row that has it; where there is none, nothing is written after it.
+ * Whether the key has the expected revision. To check that the key is absent, it is inserted and deleted: a lock on an absent
+ * row could make two different new sessions wait for each other. A revision is checked with a lock on its row.
  */
 async function isAsExpected(query: Query, name: string, expect: NonNullable<Batch["expect"]>): Promise<boolean> {
   const key = bytes(expect.key);
@@ -110,7 +110,7 @@ async function isAsExpected(query: Query, name: string, expect: NonNullable<Batc
   }
 }
 
-/** The statements of a batch, each below the largest packet; STATE_TOO_LARGE if one record cannot be. */
+/** The statements of a batch, each below the largest packet. Throws STATE_TOO_LARGE if a single record is too large. */
 function statementsOf(name: string, batch: Batch, largest: number): Statement[] {
   const statements: Statement[] = (batch.removePrefix ?? []).map((prefix) => {
     const end = endOf(prefix);
@@ -130,10 +130,10 @@ function statementsOf(name: string, batch: Batch, largest: number): Statement[] 
   return statements;
 }
 
-/** The list in pieces that fit into a packet each. */
+/** Splits the list into chunks that fit into one packet each. */
 function chunks<T>(list: readonly T[], sizeOf: (item: T) => number, largest: number): T[][] {
   const room = largest - 1_000;
-  const pieces: T[][] = [];
+  const found: T[][] = [];
   let left = 0;
   for (const item of list) {
     const size = sizeOf(item);
@@ -142,17 +142,17 @@ function chunks<T>(list: readonly T[], sizeOf: (item: T) => number, largest: num
         hint: `raise max_allowed_packet, which is ${largest}`,
       });
     }
-    if (pieces.length === 0 || size > left || pieces.at(-1)!.length >= 1_000) {
-      pieces.push([]);
+    if (found.length === 0 || size > left || found.at(-1)!.length >= 1_000) {
+      found.push([]);
       left = room;
     }
-    pieces.at(-1)!.push(item);
+    found.at(-1)!.push(item);
     left -= size;
   }
-  return pieces;
+  return found;
 }
 
-function listing(name: string, prefix: string, { after, limit, keysOnly }: Page): Statement {
+function listStatement(name: string, prefix: string, { after, limit, keysOnly }: Page): Statement {
   const end = endOf(prefix);
   const isAfter = after !== undefined && after >= prefix;
   const conditions = [isAfter ? "k > ?" : "k >= ?", ...(end === undefined ? [] : ["k < ?"])];
@@ -162,8 +162,8 @@ function listing(name: string, prefix: string, { after, limit, keysOnly }: Page)
   return { text: `SELECT ${columns} FROM ${name} WHERE ${conditions.join(" AND ")} ORDER BY k${limited}`, values };
 }
 
-/** Makes an attempt again when the server chose it as the victim of a deadlock. */
-async function patiently(attempt: () => Promise<boolean>): Promise<"ok" | "conflict"> {
+/** Retries when the server ends the transaction because of a deadlock. */
+async function retryDeadlocks(attempt: () => Promise<boolean>): Promise<"ok" | "conflict"> {
   for (let nth = 1; ; nth++) {
     try {
       return (await attempt()) ? "ok" : "conflict";
@@ -174,7 +174,7 @@ async function patiently(attempt: () => Promise<boolean>): Promise<"ok" | "confl
   }
 }
 
-/** A deadlock, and a lock that was waited for too long. */
+/** The error numbers for a deadlock, and for a lock wait timeout. */
 const DEADLOCKS: readonly number[] = [1213, 1205];
 
 function rowsOf(rows: unknown): (StoredRecord & { readonly key: string })[] {
@@ -185,23 +185,23 @@ function rowsOf(rows: unknown): (StoredRecord & { readonly key: string })[] {
   }));
 }
 
-/** Whoever asks for a key twice gets it twice. */
+/** A copy for each requested key: the same key may be requested twice. */
 const copyOf = (record: StoredRecord | undefined): StoredRecord | null =>
   record === undefined ? null : { value: record.value.slice(), revision: record.revision };
 
 const bytes = (text: string): Buffer => Buffer.from(text, "utf8");
 
-/** A server that is not strict would cut a longer one silently. */
+/** A server without strict mode would cut a longer key silently. */
 function checkKey(key: string): void {
-  if (key.length > 512 || key.length === 0) throw wrong("a key has no bytes, or more than 512", "keys come from the engine", "INPUT_INVALID");
+  if (key.length > 512 || key.length === 0) throw wrong("a key is empty or longer than 512 bytes", "use keys that the engine makes", "INPUT_INVALID");
 }
 
 function wrong(message: string, hint: string, code: "OPTIONS" | "INPUT_INVALID" = "OPTIONS"): LockgateError {
   return new LockgateError(code, message, { hint });
 }
 
-/** The method, with what the client throws as errors of ours. */
-function typed<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
+/** The method, with errors of the client turned into LockgateErrors. */
+function withTypedErrors<A extends readonly unknown[], T>(method: (...args: A) => Promise<T>): (...args: A) => Promise<T> {
   return async (...args) => {
     try {
       return await method(...args);

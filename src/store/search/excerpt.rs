@@ -1,13 +1,13 @@
-//! The part of a text that shows why it was found.
+//! Excerpts: the part of a message that shows why it was found.
 
-use crate::store::search::terms::{Asked, each_term};
+use crate::store::search::terms::{QueryTerm, each_term};
 
-/// How long an excerpt is, in bytes, and how much of that stands before the hit.
+/// Length of an excerpt in bytes, and how much of it is before the hit.
 const LENGTH: usize = 240;
 const BEFORE: usize = 60;
 
-/// The part of a text in which most of what was asked for stands together; `None` if nothing of it is there.
-pub fn excerpt(text: &str, asked: &[Asked]) -> Option<String> {
+/// The part of a text that contains most terms of the query. `None`: the text contains none of them.
+pub fn excerpt(text: &str, asked: &[QueryTerm]) -> Option<String> {
     let mut hits: Vec<(usize, usize)> = Vec::new();
     each_term(text, &mut |term, at| {
         let meant = asked.iter().position(|asked| asked.means(term.as_bytes()));
@@ -23,7 +23,7 @@ pub fn excerpt(text: &str, asked: &[Asked]) -> Option<String> {
         }
         seen.len()
     };
-    // Of a text full of hits the first of them will do.
+    // In a text with very many hits the first ones are enough.
     let mut best = (hits.first()?.0, 0);
     for (at, _) in hits.iter().take(100) {
         let n_meant = within(*at);
@@ -34,7 +34,7 @@ pub fn excerpt(text: &str, asked: &[Asked]) -> Option<String> {
     Some(cut(text, best.0))
 }
 
-/// A stretch around a place, cut between characters and where possible between words.
+/// The text around a position, cut between characters and if possible between words.
 fn cut(text: &str, at: usize) -> String {
     let start = border(text, at.saturating_sub(BEFORE));
     let end = border(text, (start + LENGTH).min(text.len()));
@@ -46,7 +46,7 @@ fn cut(text: &str, at: usize) -> String {
     format!("{before}{shown}{after}")
 }
 
-/// The next place at or before this one that is between two characters.
+/// The last character boundary at or before a position.
 fn border(text: &str, mut at: usize) -> usize {
     while !text.is_char_boundary(at) {
         at -= 1;

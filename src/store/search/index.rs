@@ -1,58 +1,61 @@
-//! Writing the index: what is new becomes a segment, and segments of one size become a larger one.
+//! Writes the index: new entries become a segment, and segments of similar size are merged.
 
 use crate::error::Result;
 use crate::port::{Batch, Page};
 use crate::slot::Slot;
-use crate::store::Sessions;
-use crate::store::head::Head;
-use crate::store::id;
-use crate::store::key::SlotKeys;
-use crate::store::records::Landing;
-use crate::store::search::segment::{self, Draft};
-use crate::store::search::terms::BUCKETS;
+use crate::store::format::head::Head;
+use crate::store::keys::BUCKETS;
+use crate::store::keys::SlotKeys;
+use crate::store::operations::Sessions;
+use crate::store::operations::{ATTEMPTS, superseded};
+use crate::store::records::CommitOutcome;
+use crate::store::search::segment::{self, BlockDraft};
 use crate::store::search::{messages, searchable};
-use crate::store::sessions::{ATTEMPTS, superseded};
 
-/// So many entries, or so many bytes, that are not in the index are worth a segment.
+/// A segment is written for this many new entries, or this many new bytes.
 const ENTRIES: u64 = 64;
 const BYTES: usize = 64 * 1024;
 
-/// So many times that in one step: short enough that a call which comes meanwhile hardly waits for the processor.
+/// Most segments of new entries in one step. Steps are short, so that indexing does not delay a new call.
 const STRIDE: u64 = 8;
 
-/// So many segments of one size become one.
+/// Number of segments of similar size that are merged.
 const ALIKE: usize = 4;
 
-/// Segments are not merged beyond this many bytes, so that a batch and what it reads stay small.
+/// Largest segment that merging makes, in bytes, so that batches and reads stay small.
 const LARGEST: usize = 1024 * 1024;
 
-/// What of a session no segment covers.
+/// The end of a session that no segment covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tail {
+pub struct Unindexed {
     /// The first entry.
     pub from: u64,
-    /// How many bytes there are, about.
+    /// Estimated number of bytes.
     pub bytes: usize,
 }
 
-/// Whether so much is worth a segment.
+/// Whether so many entries or bytes are enough for a segment.
 pub fn is_due(n_entries: u64, n_bytes: usize) -> bool {
     n_entries >= ENTRIES || n_bytes >= BYTES
 }
 
-/// A segment, by its name: `<from>.<to>.<epoch>`. The name tells what it covers, so that nobody has to read it for that.
+/// The name of a segment: `<from>.<to>.<epoch>`. It says which entries the segment covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Name {
+pub(super) struct SegmentName {
     pub(super) from: u64,
     pub(super) to: u64,
     pub(super) epoch: String,
 }
 
-impl Name {
-    pub(super) fn read(name: &str) -> Option<Name> {
+impl SegmentName {
+    pub(super) fn read(name: &str) -> Option<SegmentName> {
         let (from, rest) = name.split_once('.')?;
         let (to, epoch) = rest.split_once('.')?;
-        Some(Name { from: from.parse().ok()?, to: to.parse().ok()?, epoch: epoch.to_owned() })
+        Some(SegmentName {
+            from: from.parse().ok()?,
+            to: to.parse().ok()?,
+            epoch: epoch.to_owned(),
+        })
     }
 
     fn write(&self) -> String {
@@ -64,16 +67,16 @@ impl Name {
     }
 }
 
-/// Of segments in the order of their names, those that cover the log from its beginning without a gap. Of two that
-/// begin alike the longer one counts.
+/// Selects the segments that cover the log from its beginning without a gap. `all` is in the order of names. Of two
+/// segments with the same beginning the longer one is taken.
 pub(super) fn covering<T>(
     all: impl IntoIterator<Item = T>,
     epoch: &str,
-    name: impl Fn(&T) -> &Name,
+    name: impl Fn(&T) -> &SegmentName,
 ) -> Vec<T> {
     let mut cover: Vec<T> = Vec::new();
     for it in all {
-        let Name { from, to, .. } = name(&it);
+        let SegmentName { from, to, .. } = name(&it);
         let end = cover.last().map_or(0, |last| name(last).to);
         let begin = cover.last().map_or(0, |last| name(last).from);
         let is_longer = !cover.is_empty() && *from == begin && *to > end;
@@ -88,37 +91,37 @@ pub(super) fn covering<T>(
     cover
 }
 
-/// What the index of a session has.
-struct Shelf {
-    /// The segments that cover the log from its beginning on, whole in every bucket.
-    cover: Vec<Name>,
-    /// Keys that are of no use: of another session that had this name, of a segment that is not whole.
-    strays: Vec<String>,
+/// The segments of a session that are stored.
+struct StoredSegments {
+    /// The segments that cover the log from its beginning, complete in every bucket.
+    cover: Vec<SegmentName>,
+    /// Keys to be removed: of an earlier session with the same id, or of an incomplete segment.
+    to_remove: Vec<String>,
 }
 
 impl Sessions {
-    /// Takes a session's index one step on, if enough of the session is new. Segments that reach beyond `trusted` are
-    /// made anew. Answers with what is left, or with none where another step may be due; a session that changes all the
-    /// time, or is deleted meanwhile, is left as it is.
-    pub async fn extend_index(&self, slot: &Slot, trusted: u64) -> Result<Option<Tail>> {
+    /// Indexes new entries of a session in one step, if there are enough. Segments that reach beyond `trusted` are written
+    /// again. Returns what stays unindexed; `None` if another step may be due. A session that is deleted meanwhile, or
+    /// changes all the time, stays as it is.
+    pub async fn extend_index(&self, slot: &Slot, trusted: u64) -> Result<Option<Unindexed>> {
         let session = self.load_head(slot).await?;
         let Some(head) = session.head.filter(|head| head.check_format(slot).is_ok()) else {
-            return Ok(Some(Tail::default()));
+            return Ok(Some(Unindexed::default()));
         };
-        let shelf = self.shelf(&session.keys, &head.epoch, trusted).await?;
-        let from = shelf.cover.last().map_or(0, |last| last.to);
-        let mut tail = Tail { from, bytes: 0 };
+        let stored = self.stored_segments(&session.keys, &head.epoch, trusted).await?;
+        let from = stored.cover.last().map_or(0, |last| last.to);
+        let mut tail = Unindexed { from, bytes: 0 };
         let (to, parts) = self.parts(&session.keys, &head, &mut tail).await?;
-        if parts.is_empty() && shelf.strays.is_empty() {
+        if parts.is_empty() && stored.to_remove.is_empty() {
             return Ok(Some(tail));
         }
-        let revision = id::mint(&*self.records.host);
-        // Whoever deletes the session moves its head: a segment of it never comes back.
+        let revision = self.records().random_id();
+        // Deleting the session changes the head, so a late segment cannot bring its records back.
         let expect = Some((session.keys.head(), session.revision.clone()));
-        let mut batch = Batch { expect, revision, remove: shelf.strays, ..Batch::default() };
+        let mut batch = Batch { expect, revision, remove: stored.to_remove, ..Batch::default() };
         if !parts.is_empty() {
-            let new = Name { from, to, epoch: head.epoch.clone() };
-            self.put_segment(&session.keys, &shelf.cover, new, &parts, &mut batch).await?;
+            let new = SegmentName { from, to, epoch: head.epoch.clone() };
+            self.put_segment(&session.keys, &stored.cover, new, &parts, &mut batch).await?;
         }
         if !self.commit_index(slot, &head.epoch, &mut batch).await? {
             return Err(superseded(slot, "the session changes faster than it can be indexed"));
@@ -126,10 +129,10 @@ impl Sessions {
         Ok(None)
     }
 
-    /// Commits what belongs to a session of this epoch, wherever its head is by now: calls go on meanwhile.
+    /// Commits a batch for a session with this epoch. Calls may change the head meanwhile.
     async fn commit_index(&self, slot: &Slot, epoch: &str, batch: &mut Batch) -> Result<bool> {
         for _ in 0..ATTEMPTS {
-            if !matches!(self.records.commit(batch).await?, Landing::Conflict) {
+            if !matches!(self.records().commit(batch).await?, CommitOutcome::Conflict) {
                 return Ok(true);
             }
             let session = self.load_head(slot).await?;
@@ -141,23 +144,28 @@ impl Sessions {
         Ok(false)
     }
 
-    /// What is there, by its keys alone.
-    async fn shelf(&self, keys: &SlotKeys, epoch: &str, trusted: u64) -> Result<Shelf> {
-        let mut shelf = Shelf { cover: Vec::new(), strays: Vec::new() };
-        let mut names: Vec<(Name, usize)> = Vec::new();
+    /// The stored segments, from their keys alone.
+    async fn stored_segments(
+        &self,
+        keys: &SlotKeys,
+        epoch: &str,
+        trusted: u64,
+    ) -> Result<StoredSegments> {
+        let mut stored = StoredSegments { cover: Vec::new(), to_remove: Vec::new() };
+        let mut names: Vec<(SegmentName, usize)> = Vec::new();
         let mut found = Vec::new();
         for bucket in 0..BUCKETS {
             let prefix = keys.segments(bucket);
             let page = Page { keys_only: true, ..Page::default() };
-            for (key, _) in self.records.list(&prefix, page).await? {
-                let Some(name) = key.strip_prefix(&prefix).and_then(Name::read) else {
-                    shelf.strays.push(key);
+            for (key, _) in self.records().list(&prefix, page).await? {
+                let Some(name) = key.strip_prefix(&prefix).and_then(SegmentName::read) else {
+                    stored.to_remove.push(key);
                     continue;
                 };
                 match names.iter_mut().find(|(other, _)| *other == name) {
                     Some((_, n_buckets)) => *n_buckets += 1,
                     None => {
-                        let is_before = |(other, _): &(Name, usize)| {
+                        let is_before = |(other, _): &(SegmentName, usize)| {
                             (other.from, other.to) < (name.from, name.to)
                         };
                         names.insert(names.partition_point(is_before), (name.clone(), 1));
@@ -168,25 +176,25 @@ impl Sessions {
         }
         let whole = names.into_iter().filter(|(_, n_buckets)| *n_buckets == BUCKETS);
         let whole = whole.map(|(name, _)| name).filter(|name| name.to <= trusted);
-        shelf.cover = covering(whole, epoch, |name| name);
-        let is_stray = |(_, name): &(String, Name)| !shelf.cover.contains(name);
-        shelf.strays.extend(found.into_iter().filter(is_stray).map(|(key, _)| key));
-        Ok(shelf)
+        stored.cover = covering(whole, epoch, |name| name);
+        let is_unused = |(_, name): &(String, SegmentName)| !stored.cover.contains(name);
+        stored.to_remove.extend(found.into_iter().filter(is_unused).map(|(key, _)| key));
+        Ok(stored)
     }
 
-    /// What is new, as blocks of each bucket, and the entry behind it; none if it is not enough.
+    /// New entries as blocks for each bucket, and the number of the entry after them. No blocks: there are too few entries.
     async fn parts(
         &self,
         keys: &SlotKeys,
         head: &Head,
-        tail: &mut Tail,
+        tail: &mut Unindexed,
     ) -> Result<(u64, Vec<Vec<Vec<u8>>>)> {
         let (mut parts, mut from) = (Vec::new(), tail.from);
         tail.bytes = 0;
         while from < head.next && from < tail.from + STRIDE * ENTRIES {
             let to = (from + ENTRIES).min(head.next);
-            let entries = self.records.entries(keys, from, to - 1).await?;
-            let (mut draft, mut bytes) = (Draft::new(from), 0);
+            let entries = self.records().entries(keys, from, to - 1).await?;
+            let (mut draft, mut bytes) = (BlockDraft::new(from), 0);
             for (seq, nth, message) in messages(&entries) {
                 if seq < to {
                     let text = searchable(message);
@@ -204,30 +212,31 @@ impl Sessions {
         Ok((from, parts))
     }
 
-    /// Puts a segment, in place of those that it is merged with.
+    /// Puts a segment, and removes the segments that are merged into it.
     async fn put_segment(
         &self,
         keys: &SlotKeys,
-        cover: &[Name],
-        new: Name,
+        cover: &[SegmentName],
+        new: SegmentName,
         parts: &[Vec<Vec<u8>>],
         batch: &mut Batch,
     ) -> Result<()> {
-        let spans: Vec<u64> = cover.iter().map(Name::span).collect();
+        let spans: Vec<u64> = cover.iter().map(SegmentName::span).collect();
         let merged = cover.get(cover.len() - n_merged(&spans, new.span())..).unwrap_or_default();
         let of_bucket = |bucket| {
             let prefix = keys.segments(bucket);
             merged.iter().map(move |name| format!("{prefix}{}", name.write()))
         };
         let old: Vec<String> = (0..BUCKETS).flat_map(of_bucket).collect();
-        let records = if old.is_empty() { Vec::new() } else { self.records.get_all(&old).await? };
+        let records =
+            if old.is_empty() { Vec::new() } else { self.records().get_all(&old).await? };
         let values: Vec<&[u8]> =
             records.iter().flatten().map(|record| record.value.as_slice()).collect();
         let n_bytes: usize = values.iter().map(|value| value.len()).sum();
         let fits = values.len() == old.len() && n_bytes <= LARGEST;
         let merged = if fits { merged } else { &[] };
         let from = merged.first().map_or(new.from, |first| first.from);
-        let name = Name { from, ..new }.write();
+        let name = SegmentName { from, ..new }.write();
         for bucket in 0..BUCKETS {
             let own: Vec<Vec<u8>> =
                 parts.iter().filter_map(|block| block.get(bucket).cloned()).collect();
@@ -243,7 +252,7 @@ impl Sessions {
     }
 }
 
-/// How many of the last segments a new one is merged with.
+/// How many of the last segments are merged with a new one.
 fn n_merged(spans: &[u64], new: u64) -> usize {
     let (mut rest, mut size) = (spans, new);
     loop {
@@ -259,7 +268,7 @@ fn n_merged(spans: &[u64], new: u64) -> usize {
     }
 }
 
-/// Each tier is four times the one before.
+/// The size class of a segment; each class is four times as large as the one before.
 fn tier(span: u64) -> u32 {
     span.max(1).ilog2() / 2
 }

@@ -1,8 +1,8 @@
-//! Finding what was said: an index of immutable segments beside the log, written after the reply.
+//! Search in messages: an index of immutable segments, written after the reply.
 //!
-//! Each segment covers a stretch of one session's log and is one record for each of 32 buckets of terms, all written in
-//! one batch. Nothing is ever read in order to be changed: a segment is put, taken into a larger one, or removed. What
-//! no segment covers is read from the log itself, so what is missing costs time and never an answer.
+//! A segment covers consecutive entries of one session. It has one record for each of 32 buckets of terms; one batch writes
+//! them all. A segment is never changed: it is put, merged into a larger one, or removed. Entries without a segment are
+//! read from the log. So a missing segment costs time, but no hit is lost.
 
 pub mod excerpt;
 mod index;
@@ -12,19 +12,20 @@ pub mod segment;
 pub mod terms;
 mod text;
 
-pub use index::{Tail, is_due};
-pub use query::{Found, Query, SearchHit};
+pub use index::{Unindexed, is_due};
+pub use query::{Query, SearchHit, SearchResult};
 pub use text::searchable;
 
 use std::rc::Rc;
 
 use crate::message::Message;
-use crate::store::entry::{Entry, EntryKind, EntryRef};
-use crate::store::view::Entries;
+use crate::store::format::entry::{Entry, EntryKind};
+use crate::store::keys::EntryRef;
+use crate::store::log::Entries;
 
-/// The messages of entries in the order of the log: the entry's number, which message of it, and the message.
+/// The messages of entries in the order of the log: number of the entry, index of the message in it, and the message.
 fn messages(entries: &Entries) -> Vec<(u64, u64, &Rc<Message>)> {
-    // A sort for each kind of list would be kilobytes of the wasm; these lists are short.
+    // Inserting instead of sorting saves kilobytes of wasm; these lists are short.
     let mut spoken: Vec<(&EntryRef, &Entry)> = Vec::new();
     for (name, entry) in entries.iter().filter(|(_, entry)| entry.kind != EntryKind::Summary) {
         let place =
@@ -34,7 +35,7 @@ fn messages(entries: &Entries) -> Vec<(u64, u64, &Rc<Message>)> {
     let mut messages: Vec<(u64, u64, &Rc<Message>)> = Vec::new();
     for (name, entry) in spoken {
         for message in &entry.messages {
-            // Two entries may have one number; their messages are counted on.
+            // Two entries may have the same number; then their messages are counted together.
             let nth = match messages.last() {
                 Some((seq, nth, _)) if *seq == name.seq => nth + 1,
                 _ => 0,

@@ -1,47 +1,49 @@
-//! Asking the index: only the buckets of the question's terms are read, and of the log only what no segment covers.
+//! Searches: reads the buckets of the terms of the query, and entries of the log that no segment covers.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use serde::Serialize;
 
 use crate::error::ErrorKind;
 use crate::error::Result;
-use crate::message::Role;
+use crate::message::{Message, Role};
 use crate::port::{Page, Record};
 use crate::slot::Slot;
-use crate::store::Sessions;
-use crate::store::head::{Head, HeadRecord};
-use crate::store::key::{self, SlotKeys};
+use crate::store::format::head::{Head, HeadRecord};
+use crate::store::format::session_info::SessionInfo;
+use crate::store::keys::{self, SlotKeys};
+use crate::store::operations::Sessions;
 use crate::store::records::read;
 use crate::store::search::excerpt::excerpt;
-use crate::store::search::index::{Name, covering};
-use crate::store::search::rank::{Place, Tally, which};
-use crate::store::search::segment::{self, Block, Posting};
-use crate::store::search::terms::{Asked, asked, bucket};
+use crate::store::search::index::{SegmentName, covering};
+use crate::store::search::rank::{MessageKey, Ranking, which};
+use crate::store::search::segment::{self, Posting, PostingBlock};
+use crate::store::search::terms::{QueryTerm, bucket, query_terms};
 use crate::store::search::{is_due, messages, searchable};
 
-/// Heads asked for at a time.
+/// Heads read at a time.
 const HEADS: usize = 256;
 
-/// Entries of the log asked for at a time.
+/// Entries of the log read at a time.
 const ENTRIES: usize = 256;
 
-/// Records of a bucket asked for at a time; each has some kilobytes.
+/// Records of a bucket read at a time; each has some kilobytes.
 const SEGMENTS: usize = 64;
 
-/// Hits may turn out to be there no more, or there twice: so many more are ranked than are asked for.
+/// Additional hits that are ranked, because some may be gone or stored twice.
 const SPARE: usize = 16;
 
-/// What is looked for, and where.
+/// The text of a search, and where to search.
 #[derive(Clone, Copy, Debug)]
 pub struct Query<'a> {
-    /// The words.
+    /// The words to search for.
     pub text: &'a str,
-    /// Whose sessions; `None` is the anonymous user.
+    /// The user whose sessions are searched; `None` is the anonymous user.
     pub user: Option<&'a str>,
     /// Only this session.
     pub session: Option<&'a str>,
-    /// At most so many.
+    /// Most hits.
     pub limit: usize,
 }
 
@@ -49,26 +51,26 @@ pub struct Query<'a> {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchHit {
-    /// Where.
+    /// The slot.
     pub slot: Slot,
-    /// Which.
+    /// The id of the message.
     pub message_id: String,
-    /// Who said it.
+    /// The role of the message.
     pub role: Role,
-    /// When.
+    /// The time of the message.
     pub at: String,
-    /// The part of it that was meant.
+    /// The part of the message that contains the words.
     pub excerpt: String,
-    /// How well it fits; to be compared within one answer.
+    /// How well it fits. Scores can be compared within one result.
     pub score: f64,
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchResult {
     /// The messages, best first.
     pub hits: Vec<SearchHit>,
-    /// Sessions whose index has a gap, and the entry from which on it is to be made anew.
+    /// Sessions whose index has a gap, and the entry from which the index must be written again.
     pub gaps: Vec<(Slot, u64)>,
 }
 
@@ -77,19 +79,21 @@ struct Searched {
     slot: Slot,
     keys: SlotKeys,
     head: Head,
-    /// What each bucket has of it.
-    shelves: Vec<Shelf>,
+    /// The messages that are accepted and not logged yet. They are searched as if they were the next entry.
+    open: Vec<Rc<Message>>,
+    /// The blocks of each bucket.
+    shelves: Vec<BucketBlocks>,
 }
 
-/// What a bucket has of a session, from the beginning of its log to the first gap.
+/// The blocks of a session in one bucket, from the beginning of the log to the first gap.
 #[derive(Default)]
-struct Shelf {
+struct BucketBlocks {
     to: u64,
-    blocks: Vec<Looked>,
+    blocks: Vec<MatchedBlock>,
 }
 
-/// What of a block was asked for: terms by their number in the question.
-struct Looked {
+/// The postings of a block for the terms of the query; a term is given by its index in the query.
+struct MatchedBlock {
     from: u64,
     n_docs: u64,
     length: u64,
@@ -97,10 +101,10 @@ struct Looked {
 }
 
 impl Sessions {
-    /// The messages that fit a question best.
-    pub async fn search(&self, query: Query<'_>) -> Result<Found> {
-        let asked = asked(query.text);
-        let mut found = Found::default();
+    /// The messages that fit a query best.
+    pub async fn search(&self, query: Query<'_>) -> Result<SearchResult> {
+        let asked = query_terms(query.text);
+        let mut found = SearchResult::default();
         if asked.is_empty() || query.limit == 0 {
             return Ok(found);
         }
@@ -112,18 +116,18 @@ impl Sessions {
                 self.fetch(query, bucket, &asked, &mut sessions).await?;
             }
         }
-        let mut tally = Tally::new(asked.len());
+        let mut ranking = Ranking::new(asked.len());
         for (number, session) in sessions.iter_mut().enumerate() {
             let (covered, reached) = session.reach();
             if reached > covered || is_due(session.head.next - covered, 0) {
                 found.gaps.push((session.slot.clone(), covered));
             }
-            tally.read_shelves(number, covered, std::mem::take(&mut session.shelves));
-            self.read_tail((number, session), covered, &asked, &mut tally).await?;
+            ranking.read_shelves(number, covered, std::mem::take(&mut session.shelves));
+            self.read_tail((number, session), covered, &asked, &mut ranking).await?;
         }
         self.show(
             &sessions,
-            tally.ranked(2 * query.limit + SPARE),
+            ranking.ranked(2 * query.limit + SPARE),
             &asked,
             query.limit,
             &mut found.hits,
@@ -134,57 +138,71 @@ impl Sessions {
 
     /// The sessions that are searched, with their heads.
     async fn searched(&self, query: Query<'_>) -> Result<Vec<Searched>> {
-        let partition = key::partition(&self.agent, query.user);
-        let heads: Vec<String> = match query.session {
-            Some(session) => vec![self.keys(&Slot::new(query.user, session)?).head()],
+        let partition = keys::partition(self.agent(), query.user);
+        let (heads, with_open): (Vec<String>, Vec<Slot>) = match query.session {
+            Some(session) => {
+                let slot = Slot::new(query.user, session)?;
+                (vec![self.keys(&slot).head()], vec![slot])
+            }
             None => {
-                let index = key::index(&partition);
-                let page = Page { keys_only: true, ..Page::default() };
-                let lines = self.records.list(&index, page).await?;
+                let index = keys::index(&partition);
+                let lines = self.records().list(&index, Page::default()).await?;
                 let names = lines.iter().filter_map(|(key, _)| key.strip_prefix(&index));
-                names.filter_map(|line| key::head_of_line(&partition, line)).collect()
+                let heads = names.filter_map(|line| keys::head_of_line(&partition, line));
+                let with_open = lines.iter().filter_map(|(_, line)| with_open(query.user, line));
+                (heads.collect(), with_open.collect())
             }
         };
+        // Inputs are read before heads: an input that is logged in between is in the log of the head.
+        let mut open: HashMap<Slot, Vec<Rc<Message>>> = HashMap::new();
+        for slot in with_open {
+            let messages = match self.said_in_inputs(&slot).await {
+                Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
+                messages => messages?,
+            };
+            open.insert(slot, messages);
+        }
         let mut sessions = Vec::new();
         for keys in heads.chunks(HEADS) {
-            for record in self.records.get_all(keys).await?.into_iter().flatten() {
-                // One that cannot be read is left out: whoever opens the session is told.
+            for record in self.records().get_all(keys).await?.into_iter().flatten() {
+                // An unreadable head is left out; loading the session reports the error.
                 if let Ok(HeadRecord::Live(head)) = read(&record, Head::from_json, "a head")
                     && head.user_id.as_deref() == query.user
                 {
                     let slot = Slot::new(query.user, &head.session_id)?;
                     let (keys, head, shelves) = (self.keys(&slot), *head, Vec::new());
-                    sessions.push(Searched { slot, keys, head, shelves });
+                    let open = open.remove(&slot).unwrap_or_default();
+                    sessions.push(Searched { slot, keys, head, open, shelves });
                 }
             }
         }
         Ok(sessions)
     }
 
-    /// Reads one bucket: of all sessions at once, or of the one that is searched.
+    /// Reads one bucket, for all sessions or for the only one that is searched.
     async fn fetch(
         &self,
         query: Query<'_>,
         bucket: usize,
-        asked: &[Asked],
+        asked: &[QueryTerm],
         sessions: &mut [Searched],
     ) -> Result<()> {
-        let all = key::search(&key::partition(&self.agent, query.user), bucket);
+        let all = keys::search(&keys::partition(self.agent(), query.user), bucket);
         let prefix = match (query.session, &*sessions) {
             (Some(_), [only]) => only.keys.segments(bucket),
             _ => all.clone(),
         };
-        let mut of_session: HashMap<String, Vec<(Name, Record)>> = HashMap::new();
+        let mut of_session: HashMap<String, Vec<(SegmentName, Record)>> = HashMap::new();
         let mut after = None;
         loop {
             let page = Page { after, limit: Some(SEGMENTS), keys_only: false };
-            let records = self.records.list(&prefix, page).await?;
+            let records = self.records().list(&prefix, page).await?;
             let is_last = records.len() < SEGMENTS;
             after = records.last().map(|(key, _)| key.clone());
             for (key, record) in records {
                 let name = key.strip_prefix(&all).and_then(|name| name.split_once('/'));
                 if let Some((session, name)) = name
-                    && let Some(name) = Name::read(name)
+                    && let Some(name) = SegmentName::read(name)
                 {
                     of_session.entry(session.to_owned()).or_default().push((name, record));
                 }
@@ -196,56 +214,60 @@ impl Sessions {
         for session in sessions {
             let own = of_session.remove(session.keys.name()).unwrap_or_default();
             let cover = covering(own, &session.head.epoch, |(name, _)| name);
-            session.shelves.push(Shelf::read(&cover, asked));
+            session.shelves.push(BucketBlocks::read(&cover, asked));
         }
         Ok(())
     }
 
-    /// Looks through what no segment covers. What cannot be read there is left out: whoever opens the session is told.
+    /// Searches the entries that no segment covers. Unreadable entries are left out; loading the session reports the error.
     async fn read_tail(
         &self,
         (number, session): (usize, &Searched),
         from: u64,
-        asked: &[Asked],
-        tally: &mut Tally,
+        asked: &[QueryTerm],
+        ranking: &mut Ranking,
     ) -> Result<()> {
         let next = session.head.next;
         for first in (from..next).step_by(ENTRIES) {
             let last = (first + ENTRIES as u64).min(next) - 1;
-            let entries = match self.records.entries(&session.keys, first, last).await {
+            let entries = match self.records().entries(&session.keys, first, last).await {
                 Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
                 entries => entries?,
             };
             for (seq, nth, message) in messages(&entries) {
                 if seq <= last {
-                    tally.count(number, (seq, nth), &searchable(message), asked);
+                    ranking.count(number, (seq, nth), &searchable(message), asked);
                 }
             }
+        }
+        for (nth, message) in session.open.iter().enumerate() {
+            ranking.count(number, (next, nth as u64), &searchable(message), asked);
         }
         Ok(())
     }
 
-    /// Reads the best messages themselves. What is not there any more, or says something else now, is no hit.
+    /// Reads the best messages. A message that is gone, or no longer contains the words, is no hit.
     async fn show(
         &self,
         sessions: &[Searched],
-        ranked: Vec<(Place, f64)>,
-        asked: &[Asked],
+        ranked: Vec<(MessageKey, f64)>,
+        asked: &[QueryTerm],
         limit: usize,
         hits: &mut Vec<SearchHit>,
     ) -> Result<()> {
         for ((number, seq, nth), score) in ranked {
             let Some(session) = sessions.get(number).filter(|_| hits.len() < limit) else { break };
-            let entries = match self.records.entries(&session.keys, seq, seq).await {
+            let entries = match self.records().entries(&session.keys, seq, seq).await {
                 Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
                 entries => entries?,
             };
-            let messages = messages(&entries);
-            let message = messages.iter().find(|(a, b, _)| (*a, *b) == (seq, nth));
-            let Some((_, _, message)) = message else { continue };
+            let logged = messages(&entries);
+            let logged = logged.iter().find(|(a, b, _)| (*a, *b) == (seq, nth)).map(|it| it.2);
+            let open = session.open.get(nth as usize).filter(|_| seq == session.head.next);
+            let Some(message) = open.or(logged) else { continue };
             let Some(excerpt) = excerpt(&searchable(message), asked) else { continue };
             let (slot, message_id) = (session.slot.clone(), message.id.clone());
-            // A message that was put again is in the log twice.
+            // A message that was put again is in the log twice, and one that was just logged may also be among the open ones.
             if !hits.iter().any(|hit| hit.slot == slot && hit.message_id == message_id) {
                 let (role, at) = (message.role, message.at.clone());
                 hits.push(SearchHit { slot, message_id, role, at, excerpt, score });
@@ -255,22 +277,31 @@ impl Sessions {
     }
 }
 
+/// The session of a line of the session list, if the line names an open call.
+fn with_open(user: Option<&str>, line: &Record) -> Option<Slot> {
+    let info = read(line, SessionInfo::from_json, "a line of the session list").ok()?;
+    info.open.and_then(|_| Slot::new(user, &info.session_id).ok())
+}
+
 impl Searched {
-    /// The entry up to which every bucket has all, and the one up to which some bucket has.
+    /// The entry up to which all buckets are complete, and the entry up to which at least one is.
     fn reach(&self) -> (u64, u64) {
         let ends = self.shelves.iter().map(|shelf| shelf.to.min(self.head.next));
         (ends.clone().min().unwrap_or(0), ends.max().unwrap_or(0))
     }
 }
 
-impl Shelf {
-    /// Looks the question's terms up in segments; what comes behind one that cannot be read does not count.
-    fn read(cover: &[(Name, Record)], asked: &[Asked]) -> Shelf {
-        let mut shelf = Shelf::default();
+impl BucketBlocks {
+    /// Looks up the terms of the query in segments. Segments after an unreadable one do not count.
+    fn read(cover: &[(SegmentName, Record)], asked: &[QueryTerm]) -> BucketBlocks {
+        let mut shelf = BucketBlocks::default();
         for (name, record) in cover {
             let blocks = segment::blocks(&record.value, name.from, name.to);
             let looked = blocks.and_then(|blocks| {
-                blocks.iter().map(|block| Looked::read(block, asked)).collect::<Option<Vec<_>>>()
+                blocks
+                    .iter()
+                    .map(|block| MatchedBlock::read(block, asked))
+                    .collect::<Option<Vec<_>>>()
             });
             let Some(looked) = looked else { break };
             shelf.blocks.extend(looked);
@@ -280,8 +311,8 @@ impl Shelf {
     }
 }
 
-impl Looked {
-    fn read(block: &Block<'_>, asked: &[Asked]) -> Option<Looked> {
+impl MatchedBlock {
+    fn read(block: &PostingBlock<'_>, asked: &[QueryTerm]) -> Option<MatchedBlock> {
         let mut meant = Vec::new();
         block.each_term(&mut |term, bytes| {
             meant.extend(which(asked, term).map(|which| (which, bytes)));
@@ -290,17 +321,17 @@ impl Looked {
         for (which, bytes) in meant {
             postings.extend(block.postings(bytes)?.into_iter().map(|posting| (which, posting)));
         }
-        let Block { from, n_docs, length, .. } = *block;
-        Some(Looked { from, n_docs, length, postings })
+        let PostingBlock { from, n_docs, length, .. } = *block;
+        Some(MatchedBlock { from, n_docs, length, postings })
     }
 }
 
-impl Tally {
-    /// Takes in what the segments of a session have, as far as all buckets do.
-    fn read_shelves(&mut self, number: usize, covered: u64, shelves: Vec<Shelf>) {
+impl Ranking {
+    /// Adds the blocks of a session, up to the entry up to which all buckets are complete.
+    fn read_shelves(&mut self, number: usize, covered: u64, shelves: Vec<BucketBlocks>) {
         for (nth_shelf, shelf) in shelves.into_iter().enumerate() {
             for block in shelf.blocks.into_iter().filter(|block| block.from < covered) {
-                // Every bucket tells the same of the whole.
+                // The totals are the same in every bucket.
                 if nth_shelf == 0 {
                     self.n_docs += block.n_docs;
                     self.length += block.length;

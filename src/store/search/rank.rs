@@ -1,46 +1,46 @@
-//! How well messages fit a question: how rare its terms are, how often they stand there, how long the message is.
+//! Ranks messages (BM25): by how rare the terms of the query are, how often a message contains them, and its length.
 
 use std::collections::HashMap;
 
-use crate::store::search::segment::{Counted, Posting};
-use crate::store::search::terms::Asked;
+use crate::store::search::segment::{Posting, TermCounts};
+use crate::store::search::terms::QueryTerm;
 
-/// How fast a term that comes again counts less, and how much the length of a message matters: as everybody has them.
+/// The usual BM25 constants: weight of repeated terms, and weight of the length of a message.
 const K: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// Where a message is: the session, the entry, and which of its messages.
-pub(super) type Place = (usize, u64, u64);
+/// Identifies a message: index of the session, number of the entry, index of the message in it.
+pub(super) type MessageKey = (usize, u64, u64);
 
-/// A term that is there: its number in the question, how often, and where first.
-type There = (usize, u64, Vec<u64>);
+/// A term in a message: its index in the query, how often it occurs, and its first positions.
+type TermHits = (usize, u64, Vec<u64>);
 
-/// What is known of all messages, and of those in which something of the question stands.
+/// Totals of all messages, and the terms found in each message.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Ranking {
     pub(super) n_docs: u64,
     pub(super) length: u64,
-    /// In how many messages each term stands.
+    /// How many messages contain each term.
     n_with: Vec<u64>,
-    /// By session, entry and message: its length, and for each term that is there its number, count and places.
-    docs: HashMap<Place, (u64, Vec<There>)>,
+    /// For each message: its length, and its terms.
+    docs: HashMap<MessageKey, (u64, Vec<TermHits>)>,
 }
 
-impl Tally {
-    /// For a question of so many terms.
-    pub(super) fn new(n_terms: usize) -> Tally {
-        Tally { n_with: vec![0; n_terms], ..Tally::default() }
+impl Ranking {
+    /// An empty ranking for a query with so many terms.
+    pub(super) fn new(n_terms: usize) -> Ranking {
+        Ranking { n_with: vec![0; n_terms], ..Ranking::default() }
     }
 
-    /// Takes in a message that no segment has.
+    /// Adds a message that no segment covers.
     pub(super) fn count(
         &mut self,
         number: usize,
         (seq, nth): (u64, u64),
         text: &str,
-        asked: &[Asked],
+        asked: &[QueryTerm],
     ) {
-        let Counted { terms, length } = Counted::new(text);
+        let TermCounts { terms, length } = TermCounts::new(text);
         self.n_docs += 1;
         self.length += length;
         for (term, (count, places)) in terms {
@@ -57,13 +57,13 @@ impl Tally {
         }
         let key = (session, posting.seq, posting.nth);
         let (_, there) = self.docs.entry(key).or_insert((posting.length, Vec::new()));
-        // In their order: a sum depends on the order of what is added, and equals are to stay equal.
+        // Sorted by term: a sum of floats depends on the order, and equal messages must get equal scores.
         let place = there.partition_point(|(other, ..)| *other <= which);
         there.insert(place, (which, posting.count, posting.places));
     }
 
-    /// The messages that fit best, so many, and the newest of equals first.
-    pub(super) fn ranked(&self, limit: usize) -> Vec<(Place, f64)> {
+    /// The best messages; of equal ones the newest first.
+    pub(super) fn ranked(&self, limit: usize) -> Vec<(MessageKey, f64)> {
         let n_docs = self.n_docs.max(1) as f64;
         let usual = (self.length as f64 / n_docs).max(1.0);
         let weigh = |n_with: &u64| {
@@ -71,7 +71,7 @@ impl Tally {
             ((n_docs - n_with + 0.5) / (n_with + 0.5)).ln_1p()
         };
         let weights: Vec<f64> = self.n_with.iter().map(weigh).collect();
-        let score = |length: u64, there: &[There]| -> f64 {
+        let score = |length: u64, there: &[TermHits]| -> f64 {
             let damp = K * (1.0 - B + B * length as f64 / usual);
             let each = there.iter().map(|(which, count, _)| {
                 let count = *count as f64;
@@ -79,10 +79,10 @@ impl Tally {
             });
             each.sum::<f64>() * (1.0 + n_together(there) as f64 / 2.0)
         };
-        let mut ranked: Vec<(Place, f64)> = Vec::new();
+        let mut ranked: Vec<(MessageKey, f64)> = Vec::new();
         for (key, (length, there)) in &self.docs {
             let (key, score) = (*key, score(*length, there));
-            let is_better = |(other, best): &(Place, f64)| {
+            let is_better = |(other, best): &(MessageKey, f64)| {
                 let (number, seq, nth) = *other;
                 *best > score || (*best == score && (seq, nth, number) > (key.1, key.2, key.0))
             };
@@ -96,13 +96,13 @@ impl Tally {
     }
 }
 
-/// Which terms of a question mean a term of a text.
-pub(super) fn which(asked: &[Asked], term: &[u8]) -> impl Iterator<Item = usize> {
+/// The terms of a query that match a term of a text.
+pub(super) fn which(asked: &[QueryTerm], term: &[u8]) -> impl Iterator<Item = usize> {
     asked.iter().enumerate().filter(move |(_, asked)| asked.means(term)).map(|(which, _)| which)
 }
 
-/// How many terms of a question stand right behind the one before them, as they were asked for.
-fn n_together(there: &[There]) -> usize {
+/// How many terms follow each other directly in the message as they do in the query.
+fn n_together(there: &[TermHits]) -> usize {
     let follows = |which: usize, place: u64| {
         let mut next = there.iter().filter(|(other, _, _)| *other == which + 1);
         next.any(|(_, _, places)| places.contains(&(place + 1)))

@@ -1,48 +1,48 @@
-//! What a segment's records hold: blocks of postings, which are put one behind the other when segments are merged.
+//! The records of a segment: blocks of postings. Merging segments concatenates their blocks.
 //!
-//! A record is a byte for the format and then blocks. A block says which entries of the log it covers, how many
-//! messages and terms these have, and for each term of the bucket where it stands: the entry, the message in it, how
-//! long that is, how often the term is there and at which places first. Numbers are varints, and entries count from
-//! the one before.
+//! A record is one byte for the format, then blocks. A block contains the entries that it covers, the number of their
+//! messages and terms, and postings for each term of the bucket: entry, message, length of the message, count of the term
+//! and its first positions. Numbers are varints. An entry is stored as the difference to the entry before.
 
 use std::collections::HashMap;
 
-use crate::store::search::terms::{BUCKETS, bucket, each_term};
+use crate::store::keys::BUCKETS;
+use crate::store::search::terms::{bucket, each_term};
 
 /// The format of a record.
 const FORMAT: u8 = 1;
 
-/// So many places of a term in one message are kept: enough to see what stands beside what.
+/// Most positions of a term that are kept for one message: enough to find neighbouring terms.
 const PLACES: usize = 4;
 
-/// One message that a term stands in.
+/// One message that contains a term.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Posting {
     /// The number of the entry in the log.
     pub seq: u64,
-    /// The number of the message among those of its entry.
+    /// The index of the message in its entry.
     pub nth: u64,
     /// How many terms the message has.
     pub length: u64,
-    /// How often the term is there.
+    /// How often it contains the term.
     pub count: u64,
-    /// Where it stands first, counted in terms.
+    /// The first positions of the term, counted in terms.
     pub places: Vec<u64>,
 }
 
-/// The terms of a text.
+/// The terms of a text, counted.
 #[derive(Default)]
-pub struct Counted {
-    /// How often each term is there, and where first.
+pub struct TermCounts {
+    /// The count and first positions of each term.
     pub terms: HashMap<String, (u64, Vec<u64>)>,
-    /// How many terms there are.
+    /// Number of terms.
     pub length: u64,
 }
 
-impl Counted {
-    /// Counts them.
-    pub fn new(text: &str) -> Counted {
-        let mut counted = Counted::default();
+impl TermCounts {
+    /// Counts the terms of a text.
+    pub fn new(text: &str) -> TermCounts {
+        let mut counted = TermCounts::default();
         each_term(text, &mut |term, _| {
             if !counted.terms.contains_key(term) {
                 counted.terms.insert(term.to_owned(), Default::default());
@@ -60,23 +60,23 @@ impl Counted {
 }
 
 /// A block being written.
-pub struct Draft {
+pub struct BlockDraft {
     from: u64,
     n_docs: u64,
     length: u64,
-    /// For each term, the last entry it stands in and its postings.
+    /// For each term, the last entry that contains it, and its postings.
     terms: HashMap<String, (u64, Vec<u8>)>,
 }
 
-impl Draft {
-    /// One that begins with this entry.
-    pub fn new(from: u64) -> Draft {
-        Draft { from, n_docs: 0, length: 0, terms: HashMap::new() }
+impl BlockDraft {
+    /// An empty block that begins with this entry.
+    pub fn new(from: u64) -> BlockDraft {
+        BlockDraft { from, n_docs: 0, length: 0, terms: HashMap::new() }
     }
 
-    /// One more message; they come in the order of the log.
+    /// Adds a message. Messages are added in the order of the log.
     pub fn add(&mut self, seq: u64, nth: u64, text: &str) {
-        let Counted { terms, length } = Counted::new(text);
+        let TermCounts { terms, length } = TermCounts::new(text);
         self.n_docs += 1;
         self.length += length;
         for (term, (count, places)) in terms {
@@ -93,7 +93,7 @@ impl Draft {
         }
     }
 
-    /// The block's part of each bucket's record.
+    /// The part of the block for each bucket.
     pub fn finish(self, to: u64) -> Vec<Vec<u8>> {
         let mut parts = Vec::new();
         for _ in 0..BUCKETS {
@@ -115,7 +115,7 @@ impl Draft {
     }
 }
 
-/// A record of these blocks' parts, behind those of records that it takes in.
+/// A record with the blocks of the records in `taken`, followed by `parts`.
 pub fn record(taken: &[&[u8]], parts: &[Vec<u8>]) -> Vec<u8> {
     let mut record = vec![FORMAT];
     for other in taken {
@@ -130,20 +130,20 @@ pub fn record(taken: &[&[u8]], parts: &[Vec<u8>]) -> Vec<u8> {
 
 /// A block as it is read.
 #[derive(Clone, Copy)]
-pub struct Block<'a> {
+pub struct PostingBlock<'a> {
     /// The first entry it covers.
     pub from: u64,
-    /// Behind the last one.
+    /// The entry after the last one.
     pub to: u64,
-    /// How many messages they have.
+    /// Number of messages in these entries.
     pub n_docs: u64,
-    /// How many terms these have.
+    /// Number of terms in these messages.
     pub length: u64,
     terms: &'a [u8],
 }
 
-/// The blocks of a record that covers these entries; `None` if it is not one that we can read.
-pub fn blocks(record: &[u8], from: u64, to: u64) -> Option<Vec<Block<'_>>> {
+/// The blocks of a record that covers these entries. `None`: the record cannot be read.
+pub fn blocks(record: &[u8], from: u64, to: u64) -> Option<Vec<PostingBlock<'_>>> {
     let (format, mut rest) = record.split_first()?;
     let mut blocks = Vec::new();
     let mut next = from;
@@ -156,13 +156,13 @@ pub fn blocks(record: &[u8], from: u64, to: u64) -> Option<Vec<Block<'_>>> {
             return None;
         }
         next = end;
-        blocks.push(Block { from: begin, to: end, n_docs, length, terms: body });
+        blocks.push(PostingBlock { from: begin, to: end, n_docs, length, terms: body });
     }
     (*format == FORMAT && next == to).then_some(blocks)
 }
 
-impl<'a> Block<'a> {
-    /// Shows every term and its postings; `None` if the block is damaged.
+impl<'a> PostingBlock<'a> {
+    /// Calls `see` with every term and its postings. `None`: the block is damaged.
     pub fn each_term(&self, see: &mut dyn FnMut(&'a [u8], &'a [u8])) -> Option<()> {
         let mut rest = self.terms;
         while !rest.is_empty() {
@@ -174,7 +174,7 @@ impl<'a> Block<'a> {
         Some(())
     }
 
-    /// The postings of a term; `None` if they are damaged.
+    /// The postings of a term. `None`: they are damaged.
     pub fn postings(&self, mut bytes: &[u8]) -> Option<Vec<Posting>> {
         let mut postings = Vec::new();
         let mut seq = self.from;

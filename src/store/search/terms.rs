@@ -1,32 +1,31 @@
 //! The terms of a text: words in lower case, and pairs of characters where a script has no spaces.
 
-/// The longest term, in bytes; what is longer counts by its beginning.
+use crate::store::keys::BUCKETS;
+
+/// Longest term, in bytes. Longer words are cut.
 const LONGEST: usize = 64;
 
-/// How many parts the terms are divided into.
-pub const BUCKETS: usize = 32;
-
-/// A term that somebody asks for.
+/// A term of a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct QueryTerm {
     /// The term.
     pub term: String,
-    /// Whether longer terms that begin with it are meant, too: one character of a script without spaces.
+    /// Whether it also matches longer terms that begin with it. True for one character of a script without spaces.
     pub begins: bool,
 }
 
-impl Asked {
-    /// Whether a term of a text is meant.
+impl QueryTerm {
+    /// Whether it matches a term of a text.
     pub fn means(&self, term: &[u8]) -> bool {
         let own = self.term.as_bytes();
         if self.begins { term.starts_with(own) } else { term == own }
     }
 }
 
-/// Shows every term of a text, and where in it the term begins.
+/// Calls `see` with every term of a text and its position.
 ///
-/// Of a run without spaces each pair is a term, and its last character too: so whoever asks for one character finds
-/// it as the beginning of some term.
+/// In a script without spaces each pair of characters is a term, and the last character of a run too. So a query for one
+/// character finds it as the beginning of a term.
 pub fn each_term(text: &str, see: &mut dyn FnMut(&str, usize)) {
     let mut word = String::new();
     let mut begin = 0;
@@ -53,18 +52,18 @@ pub fn each_term(text: &str, see: &mut dyn FnMut(&str, usize)) {
     }
 }
 
-/// The terms of a question, each once.
-pub fn asked(text: &str) -> Vec<Asked> {
-    let mut all: Vec<Asked> = Vec::new();
+/// The terms of a query, without duplicates.
+pub fn query_terms(text: &str) -> Vec<QueryTerm> {
+    let mut all: Vec<QueryTerm> = Vec::new();
     let mut pair_ends = None;
     each_term(text, &mut |term, at| {
         let mut of_run = term.chars().filter(|it| is_unspaced(*it));
         let (first, second) = (of_run.next(), of_run.next());
         let ends_run = first.is_some() && second.is_none();
-        // The last character of a run is in its last pair already.
+        // The last pair of a run contains its last character already.
         let is_new = !(ends_run && pair_ends == Some(at));
         pair_ends = second.and(first).map(|first| at + first.len_utf8());
-        let asked = Asked { term: term.to_owned(), begins: ends_run };
+        let asked = QueryTerm { term: term.to_owned(), begins: ends_run };
         if is_new && !all.contains(&asked) {
             all.push(asked);
         }
@@ -72,7 +71,7 @@ pub fn asked(text: &str) -> Vec<Asked> {
     all
 }
 
-/// Which part a term is in; all that begin with the same character of a script without spaces are in one.
+/// The bucket of a term. In scripts without spaces, terms that begin with the same character share a bucket.
 pub fn bucket(term: &str) -> usize {
     let end = term.chars().next().filter(|it| is_unspaced(*it)).map_or(term.len(), char::len_utf8);
     let bytes = term.bytes().take(end);
@@ -81,7 +80,7 @@ pub fn bucket(term: &str) -> usize {
     (hash >> 16) as usize % BUCKETS
 }
 
-/// Whether a character is of a script that puts no spaces between words.
+/// Whether a character belongs to a script without spaces between words.
 fn is_unspaced(it: char) -> bool {
     matches!(it,
         '\u{e00}'..='\u{eff}' // Thai, Lao
@@ -93,7 +92,7 @@ fn is_unspaced(it: char) -> bool {
         && it != '\u{30fb}'
 }
 
-/// Whether a character belongs to the one before it.
+/// Whether a character is a combining mark or invisible.
 fn is_mark(it: char) -> bool {
     matches!(it, '\u{300}'..='\u{36f}' | '\u{ad}' | '\u{200c}' | '\u{200d}')
 }

@@ -1,13 +1,13 @@
-//! What of a message can be searched for, as one text.
+//! The searchable text of a message.
 
 use serde_json::Value;
 
 use crate::message::{Block, Message};
 
-/// The tools that read the log. What they were asked and what they found is there already, where it was said.
+/// The tools that read the log. Their input and results are not indexed, because they repeat other messages.
 const READERS: &[&str] = &["session_list", "session_history", "session_search"];
 
-/// The words of a message: what was said, what tools were given and what they answered. Not what was only thought.
+/// The text, tool inputs and tool results of a message. Thinking is left out.
 pub fn searchable(message: &Message) -> String {
     let mut text = String::new();
     message.content.iter().for_each(|block| add_block(block, &mut text));
@@ -33,7 +33,7 @@ fn is_reader(name: &str) -> bool {
     READERS.contains(&name)
 }
 
-/// The words in a tool's input; written as JSON they would have escapes in them.
+/// The texts in the input of a tool, without JSON escapes.
 fn add_leaves(value: &Value, text: &mut String) {
     match value {
         Value::String(words) => add(words, text),

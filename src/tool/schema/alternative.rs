@@ -1,10 +1,10 @@
-//! Rules that try schemas on a value. A fit that is not certain is never held against it.
+//! Rules that try several schemas on a value. They report a problem only if it is certain.
 
 use serde_json::Value;
 
 use super::check::Check;
+use super::messages;
 use super::rule::Id;
-use super::words;
 
 impl Check<'_> {
     pub(super) fn any_of(&mut self, ids: &[Id], value: &Value) {
@@ -13,7 +13,7 @@ impl Check<'_> {
             let Some(problem) = self.first_problem(*id, value) else { return };
             problems.push(problem);
         }
-        self.complain(words::none_fits(&self.path, &problems));
+        self.complain(messages::none_fits(&self.path, &problems));
     }
 
     pub(super) fn one_of(&mut self, ids: &[Id], value: &Value) {
@@ -27,9 +27,9 @@ impl Check<'_> {
             }
         }
         if fitting.is_empty() {
-            self.complain(words::none_fits(&self.path, &problems));
+            self.complain(messages::none_fits(&self.path, &problems));
         } else if fitting.len() > 1 && before == self.n_skipped {
-            self.complain(words::several_fit(&fitting));
+            self.complain(messages::several_fit(&fitting));
         }
     }
 

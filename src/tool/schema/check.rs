@@ -1,18 +1,20 @@
-//! Holds a value against the rules of a schema.
+//! Checks a value against the rules of a schema.
 
 use serde_json::{Number, Value};
 
-use super::rule::{Bound, Contains, Id, Items, Kind, Members, Names, Part, ROOT, Rule};
-use super::{Problem, Schema, number, words};
+use super::rule::{
+    Bound, Contains, CountedPart, Id, Items, JsonType, MembersRule, Names, ROOT, SchemaRule,
+};
+use super::{Problem, Schema, messages, number};
 use crate::json::Object;
 
-/// More problems help nobody.
+/// Most problems that are reported.
 const MAX_PROBLEMS: usize = 20;
 
-/// How many schemas may lie one inside the other: a `$ref` may lead back to itself.
+/// Most schemas inside each other: a `$ref` may refer to itself.
 pub(super) const MAX_DEPTH: usize = 128;
 
-/// How much may be looked at: references may double at each step.
+/// The maximum number of steps. References can double the work at each level.
 const MAX_STEPS: usize = 1_000_000;
 
 /// A value that is being checked.
@@ -23,9 +25,9 @@ pub(super) struct Check<'a> {
     max_problems: usize,
     depth: usize,
     n_steps: usize,
-    /// How often something that is not supported was met: then "it fits" is not certain.
+    /// How often a rule that is not supported was skipped. If it is not 0, a fit is not certain.
     pub(super) n_skipped: usize,
-    /// Set when the schema is too much for us; nothing is held against the value from then on.
+    /// Set when the work exceeds the limit; from then on no problems are reported.
     given_up: Option<Problem>,
 }
 
@@ -50,18 +52,18 @@ impl<'a> Check<'a> {
         if self.problems.is_empty() { Ok(()) } else { Err(self.problems) }
     }
 
-    /// Whether the value fits one of the schemas, as far as that can be told.
+    /// Whether the value fits one of the schemas, as far as it is known.
     pub(super) fn accepts(&mut self, id: Id, value: &Value) -> bool {
         self.first_problem(id, value).is_none()
     }
 
-    /// Holds the value against a schema.
+    /// Checks the value against a schema.
     pub(super) fn fit(&mut self, id: Id, value: &Value) {
         if self.is_done() {
             return;
         }
         if self.depth == MAX_DEPTH || self.n_steps > MAX_STEPS {
-            self.given_up = Some(self.problem(words::too_deep(MAX_DEPTH)));
+            self.given_up = Some(self.problem(messages::too_deep(MAX_DEPTH)));
             return;
         }
         self.depth += 1;
@@ -75,53 +77,59 @@ impl<'a> Check<'a> {
         self.depth -= 1;
     }
 
-    fn apply(&mut self, rule: &Rule, value: &Value) {
+    fn apply(&mut self, rule: &SchemaRule, value: &Value) {
         match (rule, value) {
-            (Rule::Never, _) => self.complain("is not allowed".into()),
-            (Rule::Type(kinds), _) => self.kind(kinds, value),
-            (Rule::Enum(values), _) => self.one_of_values(values, value),
-            (Rule::Bound(bound, limit), Value::Number(number)) => self.bound(*bound, limit, number),
-            (Rule::MultipleOf(divisor), Value::Number(number)) => self.multiple(divisor, number),
-            (Rule::AtLeast(part, limit), _) => self.at_least(*part, *limit, value),
-            (Rule::AtMost(part, limit), _) => self.at_most(*part, *limit, value),
-            (Rule::Pattern(regex, source), Value::String(text)) if !regex.is_match(text) => {
-                self.complain(words::no_match(source, value));
+            (SchemaRule::Never, _) => self.complain("is not allowed".into()),
+            (SchemaRule::Type(kinds), _) => self.kind(kinds, value),
+            (SchemaRule::Enum(values), _) => self.one_of_values(values, value),
+            (SchemaRule::Bound(bound, limit), Value::Number(number)) => {
+                self.bound(*bound, limit, number)
             }
-            (Rule::Unique, Value::Array(items)) => self.unique(items),
-            (Rule::Items(rule), Value::Array(items)) => self.items(rule, items),
-            (Rule::Contains(rule), Value::Array(items)) => self.contains(rule, items),
-            (Rule::Members(rule), Value::Object(object)) => self.members(rule, object),
-            (Rule::Required(names), Value::Object(object)) => self.required(names, object),
-            (Rule::PropertyNames(id), Value::Object(object)) => self.names(*id, object),
-            (Rule::DependentRequired(rules), Value::Object(object)) => {
+            (SchemaRule::MultipleOf(divisor), Value::Number(number)) => {
+                self.multiple(divisor, number)
+            }
+            (SchemaRule::AtLeast(part, limit), _) => self.at_least(*part, *limit, value),
+            (SchemaRule::AtMost(part, limit), _) => self.at_most(*part, *limit, value),
+            (SchemaRule::Pattern(regex, source), Value::String(text)) if !regex.is_match(text) => {
+                self.complain(messages::no_match(source, value));
+            }
+            (SchemaRule::Unique, Value::Array(items)) => self.unique(items),
+            (SchemaRule::Items(rule), Value::Array(items)) => self.items(rule, items),
+            (SchemaRule::Contains(rule), Value::Array(items)) => self.contains(rule, items),
+            (SchemaRule::Members(rule), Value::Object(object)) => self.members(rule, object),
+            (SchemaRule::Required(names), Value::Object(object)) => self.required(names, object),
+            (SchemaRule::PropertyNames(id), Value::Object(object)) => self.names(*id, object),
+            (SchemaRule::DependentRequired(rules), Value::Object(object)) => {
                 self.dependent(rules, object);
             }
-            (Rule::DependentSchemas(rules), Value::Object(object)) => {
+            (SchemaRule::DependentSchemas(rules), Value::Object(object)) => {
                 let ids = object.keys().filter_map(|name| rules.get(name));
                 ids.for_each(|id| self.fit(id, value));
             }
-            (Rule::AllOf(ids), _) => ids.iter().for_each(|id| self.fit(*id, value)),
-            (Rule::AnyOf(ids), _) => self.any_of(ids, value),
-            (Rule::OneOf(ids), _) => self.one_of(ids, value),
-            (Rule::Not(id), _) => self.not(*id, value),
-            (Rule::If(test, then, otherwise), _) => self.branch(*test, [*then, *otherwise], value),
-            (Rule::Ref(fragment), _) => {
+            (SchemaRule::AllOf(ids), _) => ids.iter().for_each(|id| self.fit(*id, value)),
+            (SchemaRule::AnyOf(ids), _) => self.any_of(ids, value),
+            (SchemaRule::OneOf(ids), _) => self.one_of(ids, value),
+            (SchemaRule::Not(id), _) => self.not(*id, value),
+            (SchemaRule::If(test, then, otherwise), _) => {
+                self.branch(*test, [*then, *otherwise], value)
+            }
+            (SchemaRule::Ref(fragment), _) => {
                 self.schema.place(fragment).into_iter().for_each(|id| self.fit(id, value));
             }
-            (Rule::Unsupported, _) => self.n_skipped += 1,
+            (SchemaRule::Unsupported, _) => self.n_skipped += 1,
             _ => {}
         }
     }
 
-    fn kind(&mut self, kinds: &[Kind], value: &Value) {
+    fn kind(&mut self, kinds: &[JsonType], value: &Value) {
         if !kinds.iter().any(|kind| kind.holds(value)) {
-            self.complain(words::wrong_kind(kinds, value));
+            self.complain(messages::wrong_kind(kinds, value));
         }
     }
 
     fn one_of_values(&mut self, values: &[Value], value: &Value) {
         if !values.iter().any(|allowed| number::same(allowed, value)) {
-            self.complain(words::wrong_value(values, value));
+            self.complain(messages::wrong_value(values, value));
         }
     }
 
@@ -134,7 +142,7 @@ impl<'a> Check<'a> {
             Bound::Below => order.is_lt(),
         };
         if !fits {
-            self.complain(words::out_of_bound(bound, limit, number));
+            self.complain(messages::out_of_bound(bound, limit, number));
         }
     }
 
@@ -144,20 +152,20 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn at_least(&mut self, part: Part, limit: u64, value: &Value) {
+    fn at_least(&mut self, part: CountedPart, limit: u64, value: &Value) {
         if let Some(n) = part.count(value).filter(|n| *n < limit) {
-            self.complain(words::too_few(part, limit, n));
+            self.complain(messages::too_few(part, limit, n));
         }
     }
 
-    fn at_most(&mut self, part: Part, limit: u64, value: &Value) {
+    fn at_most(&mut self, part: CountedPart, limit: u64, value: &Value) {
         if let Some(n) = part.count(value).filter(|n| *n > limit) {
-            self.complain(words::too_many(part, limit, n));
+            self.complain(messages::too_many(part, limit, n));
         }
     }
 
     fn unique(&mut self, items: &[Value]) {
-        // Objects keep their members in the order of names, so equal values have equal text.
+        // The members of objects are sorted by name, so equal values have equal text.
         let mut seen = Names::default();
         for (index, item) in items.iter().enumerate() {
             let text = number::plain(item).to_string();
@@ -181,39 +189,39 @@ impl<'a> Check<'a> {
         let n = items.iter().filter(|item| self.accepts(rule.id, item)).count() as u64;
         let too_many = rule.max.filter(|max| n > *max && before == self.n_skipped);
         if n < rule.min {
-            self.complain(words::few_fit(rule.min, n));
+            self.complain(messages::few_fit(rule.min, n));
         } else if let Some(max) = too_many {
-            self.complain(words::many_fit(max, n));
+            self.complain(messages::many_fit(max, n));
         }
     }
 
-    fn members(&mut self, rule: &Members, object: &Object) {
+    fn members(&mut self, rule: &MembersRule, object: &Object) {
         let mut unknown = Vec::new();
         for (name, member) in object {
             match rule.of(name) {
                 None => unknown.push(name.as_str()),
                 Some(ids) => {
-                    let step = words::step(name, self.path.is_empty());
+                    let step = messages::step(name, self.path.is_empty());
                     self.within(&step, |check| ids.iter().for_each(|id| check.fit(*id, member)));
                 }
             }
         }
         if !unknown.is_empty() {
-            self.complain(words::unknown(&unknown, &rule.declared));
+            self.complain(messages::unknown(&unknown, &rule.declared));
         }
     }
 
     fn required(&mut self, names: &[String], object: &Object) {
         let missing: Vec<&str> = absent(names, object);
         if !missing.is_empty() {
-            self.complain(words::missing(&missing));
+            self.complain(messages::missing(&missing));
         }
     }
 
     fn names(&mut self, id: Id, object: &Object) {
         for name in object.keys() {
             if let Some(problem) = self.first_problem(id, &Value::String(name.clone())) {
-                self.complain(words::wrong_name(name, &problem.message));
+                self.complain(messages::wrong_name(name, &problem.message));
             }
         }
     }
@@ -222,12 +230,12 @@ impl<'a> Check<'a> {
         for (name, others) in rules.iter().filter(|(name, _)| object.contains_key(name)) {
             let missing = absent(others, object);
             if !missing.is_empty() {
-                self.complain(words::missing_beside(name, &missing));
+                self.complain(messages::missing_beside(name, &missing));
             }
         }
     }
 
-    /// The first thing wrong with the value if it had to fit this one; that is not held against it.
+    /// The first problem of the value with this schema. It is not reported.
     pub(super) fn first_problem(&mut self, id: Id, value: &Value) -> Option<Problem> {
         let problems = std::mem::take(&mut self.problems);
         let max_problems = std::mem::replace(&mut self.max_problems, 1);
@@ -259,7 +267,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// About how much work one rule makes with a value.
+/// Estimated work of one rule with a value.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => 1 + text.len() / 64,

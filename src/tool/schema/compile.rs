@@ -1,9 +1,9 @@
-//! Walks a schema, place by place, and resolves its references.
+//! Compiles a schema into rules and resolves its references.
 
 use serde_json::Value;
 
 use super::Schema;
-use super::rule::{Id, Names, Rule};
+use super::rule::{Id, Names, SchemaRule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::json::Object;
 
@@ -14,23 +14,23 @@ const TARGET: (&str, &str) =
 
 /// A schema that is being compiled.
 ///
-/// It keeps a queue instead of calling itself, so that no depth of a schema is too deep.
+/// It uses a queue instead of recursion, so that schemas may have any depth.
 pub(super) struct Compiler<'a> {
     root: &'a Value,
-    /// What is to be read, in the order of ids.
+    /// Subschemas that are still to be read, in the order of ids.
     queue: Vec<(String, &'a Value)>,
-    nodes: Vec<Vec<Rule>>,
+    nodes: Vec<Vec<SchemaRule>>,
     /// The rules of the schema object that is being read.
-    made: Vec<Rule>,
+    made: Vec<SchemaRule>,
     /// Subschemas by pointer (`/$defs/a`, empty for the root) and by anchor (never with a slash).
     places: Names,
-    /// Anchors that are referred to, and where: they may stand anywhere.
+    /// Anchors that are referred to, and from where.
     wanted: Vec<(String, String)>,
     unsupported: Vec<String>,
 }
 
-/// A schema object, and the pointer that leads to it.
-pub(super) struct Place<'a> {
+/// A schema object, and its JSON pointer.
+pub(super) struct SchemaPlace<'a> {
     pub(super) id: Id,
     pub(super) at: String,
     pub(super) object: &'a Object,
@@ -55,8 +55,8 @@ impl<'a> Compiler<'a> {
             let (id, at) = (self.nodes.len(), std::mem::take(at));
             match value {
                 Value::Bool(true) => {}
-                Value::Bool(false) => self.add(Some(Rule::Never)),
-                Value::Object(object) => self.read(&Place { id, at, object })?,
+                Value::Bool(false) => self.add(Some(SchemaRule::Never)),
+                Value::Object(object) => self.read(&SchemaPlace { id, at, object })?,
                 _ => return Err(malformed(&at, SCHEMA)),
             }
             self.nodes.push(std::mem::take(&mut self.made));
@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
         Ok(Schema { nodes: self.nodes, places: self.places, unsupported: self.unsupported })
     }
 
-    /// The subschema at a place, which is read later if it was not yet.
+    /// The subschema at a pointer. It is read later if it was not read yet.
     fn node(&mut self, at: String, value: &'a Value) -> Id {
         if let Some(id) = self.places.get(&at) {
             return id;
@@ -79,13 +79,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// The schema under a keyword.
-    pub(super) fn child(&mut self, place: &Place<'a>, keyword: &str) -> Option<Id> {
+    pub(super) fn child(&mut self, place: &SchemaPlace<'a>, keyword: &str) -> Option<Id> {
         let value = place.get(keyword)?;
         Some(self.node(place.under(keyword), value))
     }
 
     /// The schemas in the list under a keyword.
-    pub(super) fn children(&mut self, place: &Place<'a>, keyword: &str) -> Option<Vec<Id>> {
+    pub(super) fn children(&mut self, place: &SchemaPlace<'a>, keyword: &str) -> Option<Vec<Id>> {
         let mut ids = Vec::new();
         for (index, item) in place.get(keyword)?.as_array()?.iter().enumerate() {
             ids.push(self.node(under(&place.under(keyword), &index.to_string()), item));
@@ -93,8 +93,8 @@ impl<'a> Compiler<'a> {
         Some(ids)
     }
 
-    /// The schemas by name under a keyword; none if it is absent.
-    pub(super) fn named(&mut self, place: &Place<'a>, keyword: &str) -> Names {
+    /// The schemas by name under a keyword; empty if the keyword is missing.
+    pub(super) fn named(&mut self, place: &SchemaPlace<'a>, keyword: &str) -> Names {
         let mut names = Names::default();
         for (name, value) in place.get(keyword).and_then(Value::as_object).into_iter().flatten() {
             names.insert(name, self.node(under(&place.under(keyword), name), value));
@@ -102,15 +102,15 @@ impl<'a> Compiler<'a> {
         names
     }
 
-    /// Gives the schema at this place a second name.
-    pub(super) fn anchor(&mut self, place: &Place<'a>, name: &str) {
+    /// Gives the schema at this pointer an anchor.
+    pub(super) fn anchor(&mut self, place: &SchemaPlace<'a>, name: &str) {
         if !self.is_embedded(&place.at) {
             self.places.insert(name, place.id);
         }
     }
 
-    /// Follows `$ref`; a target outside of this document is not supported.
-    pub(super) fn reference(&mut self, place: &Place<'a>) -> Result<()> {
+    /// Follows `$ref`. A target outside of this document is not supported.
+    pub(super) fn reference(&mut self, place: &SchemaPlace<'a>) -> Result<()> {
         let Some(target) = place.text("$ref") else { return Ok(()) };
         let own = self.root.get("$id").and_then(Value::as_str).unwrap_or_default();
         let (document, fragment) = target.split_once('#').unwrap_or((target, ""));
@@ -127,11 +127,11 @@ impl<'a> Compiler<'a> {
         } else {
             self.wanted.push((fragment.clone(), at));
         }
-        self.add(Some(Rule::Ref(fragment)));
+        self.add(Some(SchemaRule::Ref(fragment)));
         Ok(())
     }
 
-    /// Whether a place lies in a schema with an `$id` of its own: its references mean that one.
+    /// Whether a pointer is inside a schema with its own `$id`. References in there are relative to it.
     fn is_embedded(&self, at: &str) -> bool {
         let mut value = self.root;
         at.split('/').skip(1).any(|token| {
@@ -140,30 +140,30 @@ impl<'a> Compiler<'a> {
         })
     }
 
-    /// Lists a place as not supported.
+    /// Lists a pointer as not supported.
     pub(super) fn report(&mut self, at: &str) {
         self.unsupported.push(format!("#{at}"));
     }
 
-    /// Lists a place as not supported; a rule stands for what it would have said.
+    /// Lists a keyword as not supported, and adds the rule `Unsupported` for it.
     pub(super) fn skip(&mut self, at: &str) {
         self.report(at);
-        self.add(Some(Rule::Unsupported));
+        self.add(Some(SchemaRule::Unsupported));
     }
 
-    /// Makes a rule of the schema object that is being read, if it says anything.
-    pub(super) fn add(&mut self, rule: Option<Rule>) {
+    /// Adds a rule to the schema object that is being read, if the rule restricts anything.
+    pub(super) fn add(&mut self, rule: Option<SchemaRule>) {
         self.made.extend(rule.filter(|rule| !rule.is_empty()));
     }
 }
 
-impl<'a> Place<'a> {
-    /// What stands under a keyword.
+impl<'a> SchemaPlace<'a> {
+    /// The value of a keyword.
     pub(super) fn get(&self, keyword: &str) -> Option<&'a Value> {
         self.object.get(keyword)
     }
 
-    /// The text under a keyword.
+    /// The value of a keyword that is a text.
     pub(super) fn text(&self, keyword: &str) -> Option<&'a str> {
         self.get(keyword).and_then(Value::as_str)
     }
@@ -174,7 +174,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The pointer to a member of what is at a pointer.
+/// The pointer to a member of the value at a pointer.
 pub(super) fn under(at: &str, name: &str) -> String {
     let mut pointer = format!("{at}/");
     for char in name.chars() {
@@ -187,7 +187,7 @@ pub(super) fn under(at: &str, name: &str) -> String {
     pointer
 }
 
-/// What is at a pointer.
+/// The value at a pointer.
 fn lookup<'v>(root: &'v Value, pointer: &str) -> Option<&'v Value> {
     pointer.split('/').skip(1).try_fold(root, member)
 }
@@ -210,14 +210,14 @@ fn member<'v>(value: &'v Value, token: &str) -> Option<&'v Value> {
     object.get(&name)
 }
 
-/// The schema is not one: something else is wanted there, and this is how to get to it.
+/// The error for an invalid schema: what is expected, and where.
 #[cold]
 pub(super) fn malformed(at: &str, (wanted, hint): (&str, &str)) -> Error {
     let message = format!("the schema at #{at} must be {wanted}");
     Error::new(ErrorKind::Options, message).hint(hint)
 }
 
-/// A fragment with its `%25` and the like read; `None` if that is not text.
+/// A fragment after percent-decoding; `None` if the result is not UTF-8.
 fn decoded(fragment: &str) -> Option<String> {
     let mut parts = fragment.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,19 +1,19 @@
-//! What each keyword of a schema object says, as rules; the order here is the order of problems.
+//! Makes rules of the keywords of a schema object. The order here is the order in which problems are reported.
 //!
-//! The form of every keyword is looked at first, so that none of the readers can fail.
+//! The form of every keyword is checked first, so that reading a keyword cannot fail.
 
 use serde_json::Value;
 
-use super::compile::{Compiler, Place, malformed, under};
+use super::compile::{Compiler, SchemaPlace, malformed, under};
 use super::pattern;
-use super::rule::{Bound, Contains, Items, Members, Part, Rest, Rule};
+use super::rule::{Bound, Contains, CountedPart, Items, MembersRule, OtherMembers, SchemaRule};
 use super::vocabulary::{self, Standing, count};
 use crate::error::Result;
 use crate::json;
 
 impl<'a> Compiler<'a> {
     /// Makes the rules of a schema object.
-    pub(super) fn read(&mut self, place: &Place<'a>) -> Result<()> {
+    pub(super) fn read(&mut self, place: &SchemaPlace<'a>) -> Result<()> {
         self.forms(place)?;
         self.values(place);
         self.numbers(place);
@@ -26,7 +26,7 @@ impl<'a> Compiler<'a> {
         self.reference(place)
     }
 
-    fn forms(&mut self, place: &Place<'a>) -> Result<()> {
+    fn forms(&mut self, place: &SchemaPlace<'a>) -> Result<()> {
         for (keyword, value) in place.object {
             match vocabulary::standing(keyword) {
                 Standing::Known(form) if form.holds(value) => {}
@@ -40,14 +40,14 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn values(&mut self, place: &Place<'a>) {
+    fn values(&mut self, place: &SchemaPlace<'a>) {
         let values = place.get("enum").and_then(Value::as_array);
-        self.add(place.get("type").and_then(vocabulary::kinds).map(Rule::Type));
-        self.add(values.map(|values| Rule::Enum(values.clone())));
-        self.add(place.get("const").map(|value| Rule::Enum(vec![value.clone()])));
+        self.add(place.get("type").and_then(vocabulary::kinds).map(SchemaRule::Type));
+        self.add(values.map(|values| SchemaRule::Enum(values.clone())));
+        self.add(place.get("const").map(|value| SchemaRule::Enum(vec![value.clone()])));
     }
 
-    fn numbers(&mut self, place: &Place<'a>) {
+    fn numbers(&mut self, place: &SchemaPlace<'a>) {
         let bounds = [
             ("minimum", Bound::Least),
             ("maximum", Bound::Most),
@@ -56,52 +56,56 @@ impl<'a> Compiler<'a> {
         ];
         for (keyword, bound) in bounds {
             match place.get(keyword) {
-                Some(Value::Number(number)) => self.add(Some(Rule::Bound(bound, number.clone()))),
+                Some(Value::Number(number)) => {
+                    self.add(Some(SchemaRule::Bound(bound, number.clone())))
+                }
                 // Draft 4 wrote `exclusiveMinimum: true` beside `minimum`.
                 Some(_) => self.skip(&place.under(keyword)),
                 None => {}
             }
         }
         let divisor = place.get("multipleOf").and_then(Value::as_number);
-        self.add(divisor.map(|number| Rule::MultipleOf(number.clone())));
+        self.add(divisor.map(|number| SchemaRule::MultipleOf(number.clone())));
     }
 
-    fn sizes(&mut self, place: &Place<'a>) {
+    fn sizes(&mut self, place: &SchemaPlace<'a>) {
         let parts = [
-            ("minLength", "maxLength", Part::Characters),
-            ("minItems", "maxItems", Part::Items),
-            ("minProperties", "maxProperties", Part::Properties),
+            ("minLength", "maxLength", CountedPart::Characters),
+            ("minItems", "maxItems", CountedPart::Items),
+            ("minProperties", "maxProperties", CountedPart::Properties),
         ];
         for (least, most, part) in parts {
-            self.add(place.get(least).and_then(count).map(|n| Rule::AtLeast(part, n)));
-            self.add(place.get(most).and_then(count).map(|n| Rule::AtMost(part, n)));
+            self.add(place.get(least).and_then(count).map(|n| SchemaRule::AtLeast(part, n)));
+            self.add(place.get(most).and_then(count).map(|n| SchemaRule::AtMost(part, n)));
         }
         if let Some(text) = place.text("pattern") {
             match pattern::regex(text) {
-                Some(regex) => self.add(Some(Rule::Pattern(regex, text.to_owned()))),
+                Some(regex) => self.add(Some(SchemaRule::Pattern(regex, text.to_owned()))),
                 None => self.skip(&place.under("pattern")),
             }
         }
     }
 
-    fn objects(&mut self, place: &Place<'a>) {
+    fn objects(&mut self, place: &SchemaPlace<'a>) {
         let names = |value| json::texts(value).unwrap_or_default();
-        self.add(place.get("required").map(|value| Rule::Required(names(value))));
+        self.add(place.get("required").map(|value| SchemaRule::Required(names(value))));
         if let Some(lists) = place.get("dependentRequired").and_then(Value::as_object) {
             let lists = lists.iter().map(|(name, list)| (name.clone(), names(list)));
-            self.add(Some(Rule::DependentRequired(lists.collect())));
+            self.add(Some(SchemaRule::DependentRequired(lists.collect())));
         }
         let name = self.child(place, "propertyNames");
-        self.add(name.map(Rule::PropertyNames));
+        self.add(name.map(SchemaRule::PropertyNames));
         let dependent = self.named(place, "dependentSchemas");
-        self.add(Some(Rule::DependentSchemas(dependent)));
+        self.add(Some(SchemaRule::DependentSchemas(dependent)));
     }
 
-    fn members(&mut self, place: &Place<'a>) {
+    fn members(&mut self, place: &SchemaPlace<'a>) {
         let declared = self.named(place, "properties");
         let mut rest = match place.get("additionalProperties") {
-            Some(Value::Bool(false)) => Rest::Closed,
-            _ => self.child(place, "additionalProperties").map_or(Rest::Open, Rest::Fits),
+            Some(Value::Bool(false)) => OtherMembers::Closed,
+            _ => self
+                .child(place, "additionalProperties")
+                .map_or(OtherMembers::Open, OtherMembers::Fits),
         };
         let mut patterns = Vec::new();
         let mut is_partial = false;
@@ -115,15 +119,15 @@ impl<'a> Compiler<'a> {
                 }
             }
         }
-        // Which properties are additional cannot be told when a pattern cannot be read.
-        if is_partial && !matches!(rest, Rest::Open) {
+        // If a pattern is not supported, it is unknown which properties are additional.
+        if is_partial && !matches!(rest, OtherMembers::Open) {
             self.skip(&place.under("additionalProperties"));
-            rest = Rest::Open;
+            rest = OtherMembers::Open;
         }
-        self.add(Some(Rule::Members(Members { declared, patterns, rest })));
+        self.add(Some(SchemaRule::Members(MembersRule { declared, patterns, rest })));
     }
 
-    fn lists(&mut self, place: &Place<'a>) {
+    fn lists(&mut self, place: &SchemaPlace<'a>) {
         let first = self.children(place, "prefixItems").unwrap_or_default();
         let rest = match place.get("items") {
             // Before 2020-12, a list under `items` was what `prefixItems` is now.
@@ -133,29 +137,29 @@ impl<'a> Compiler<'a> {
             }
             _ => self.child(place, "items"),
         };
-        self.add(Some(Rule::Items(Items { first, rest })));
+        self.add(Some(SchemaRule::Items(Items { first, rest })));
         let min = place.get("minContains").and_then(count).unwrap_or(1);
         let max = place.get("maxContains").and_then(count);
         let contains = self.child(place, "contains").map(|id| Contains { id, min, max });
-        self.add(contains.map(Rule::Contains));
+        self.add(contains.map(SchemaRule::Contains));
         let is_unique = place.get("uniqueItems").and_then(Value::as_bool) == Some(true);
-        self.add(is_unique.then_some(Rule::Unique));
+        self.add(is_unique.then_some(SchemaRule::Unique));
     }
 
-    fn logic(&mut self, place: &Place<'a>) {
+    fn logic(&mut self, place: &SchemaPlace<'a>) {
         let (all, any) = (self.children(place, "allOf"), self.children(place, "anyOf"));
         let (one, not) = (self.children(place, "oneOf"), self.child(place, "not"));
         let (then, otherwise) = (self.child(place, "then"), self.child(place, "else"));
         let test = self.child(place, "if");
-        self.add(all.map(Rule::AllOf));
-        self.add(any.map(Rule::AnyOf));
-        self.add(one.map(Rule::OneOf));
-        self.add(not.map(Rule::Not));
-        self.add(test.map(|test| Rule::If(test, then, otherwise)));
+        self.add(all.map(SchemaRule::AllOf));
+        self.add(any.map(SchemaRule::AnyOf));
+        self.add(one.map(SchemaRule::OneOf));
+        self.add(not.map(SchemaRule::Not));
+        self.add(test.map(|test| SchemaRule::If(test, then, otherwise)));
     }
 
-    fn identity(&mut self, place: &Place<'a>) {
-        // Definitions make no rule, but they are read all the same: an error in them is an error.
+    fn identity(&mut self, place: &SchemaPlace<'a>) {
+        // Definitions make no rules. They are still read, to report errors in them.
         self.named(place, "$defs");
         self.named(place, "definitions");
         let id = place.text("$id");

@@ -1,78 +1,78 @@
 //! JSON Schema of draft 2020-12, as far as tools of language models use it.
 //!
-//! A schema is compiled once into rules (`compile`) and then asked about many values (`check`).
-//! What is not supported is listed, and only ever lets more values pass: a value that is refused is
-//! wrong for certain (unless `$schema` names a dialect that nobody here knows).
+//! A schema is compiled once into rules (`compile`), which then check many values (`check`). Keywords that are not
+//! supported are listed and refuse nothing. So a refused value is certainly wrong (unless `$schema` names an unknown
+//! dialect).
 
 mod alternative;
 mod check;
 mod compile;
 mod keyword;
+mod messages;
 mod nulls;
 mod number;
 mod pattern;
 mod rule;
 mod vocabulary;
-mod words;
 
 use std::fmt;
 
 use serde_json::Value;
 
 use crate::error::Error;
-use rule::{Id, Names, ROOT, Rule};
+use rule::{Id, Names, ROOT, SchemaRule};
 
 /// A schema, ready to check values.
 #[derive(Debug)]
 pub struct Schema {
-    nodes: Vec<Vec<Rule>>,
+    nodes: Vec<Vec<SchemaRule>>,
     places: Names,
     unsupported: Vec<String>,
 }
 
 impl Schema {
-    /// Understands a schema; one that is malformed is refused, with the place and what it wants.
+    /// Compiles a schema. The error for an invalid schema says where it is invalid and what is expected.
     pub fn compile(schema: &Value) -> Result<Schema, Error> {
         compile::Compiler::new(schema).compile()
     }
 
-    /// Where the schema says something that is not enforced, such as `#/properties/a/$dynamicRef`.
+    /// Pointers to keywords that are not enforced, such as `#/properties/a/$dynamicRef`.
     ///
-    /// Unknown keywords are listed too: a typing error looks like one. Those named `x-…` are not.
+    /// Unknown keywords are listed too, because they may be typing errors; keywords named `x-…` are not.
     pub fn unsupported(&self) -> &[String] {
         &self.unsupported
     }
 
-    /// Whether the value fits; if not, what is wrong with it, the first twenty problems.
+    /// Checks a value. The error lists the first twenty problems.
     pub fn check(&self, value: &Value) -> Result<(), Vec<Problem>> {
         check::Check::new(self).run(value)
     }
 
     /// The value without the nulls of optional properties that may not be null.
     ///
-    /// Models often say null for "not given". Such a value is wrong as it stands, so nothing that
-    /// fits is ever changed.
+    /// Models often write null for "not given". Such a value does not fit the schema, so a value that fits is never
+    /// changed.
     pub fn without_nulls(&self, mut value: Value) -> Value {
         nulls::remove(self, &[ROOT], &mut value, 0);
         value
     }
 
-    fn rules(&self, id: Id) -> &[Rule] {
+    fn rules(&self, id: Id) -> &[SchemaRule] {
         self.nodes.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// What a reference leads to: a pointer such as `/$defs/a`, or an anchor.
+    /// The target of a reference: a pointer such as `/$defs/a`, or an anchor.
     fn place(&self, fragment: &str) -> Option<Id> {
         self.places.get(fragment)
     }
 }
 
-/// One thing that is wrong with a value, told so that a model can put it right.
+/// One problem of a value, in words with which a model can correct it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it is, such as `items[2].name`; empty for the value as a whole.
+    /// The path to it, such as `items[2].name`; empty for the whole value.
     pub path: String,
-    /// What must be otherwise.
+    /// The problem.
     pub message: String,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The value with each number in one form, so that values are equal as JSON if they are equal.
+/// The value with all numbers in one form, so that equal JSON values become equal.
 pub(super) fn plain(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(plain_number(number)),
@@ -47,7 +47,7 @@ pub(super) fn plain(value: &Value) -> Value {
     }
 }
 
-/// Whether the one is a multiple of the other, as both are written: `0.07` is one of `0.01`.
+/// Whether one number is a multiple of the other, in decimal notation: `0.07` is a multiple of `0.01`.
 pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let (Some(number), Some(divisor)) = (Decimal::of(number), Decimal::of(divisor)) else {
         return true;
@@ -55,21 +55,21 @@ pub(super) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     if number.digits == 0 || divisor.digits == 0 {
         return number.digits == 0;
     }
-    // Digits end in no zero, so a multiple has no more places after the point than its divisor.
+    // Digits do not end in zero, so a multiple has no more decimal places than its divisor.
     let Ok(shift) = u32::try_from(number.exponent - divisor.exponent) else { return false };
     let ten = (0..shift).fold(1, |power, _| power * 10 % divisor.digits);
     number.digits % divisor.digits * ten % divisor.digits == 0
 }
 
-/// `digits * 10^exponent`; the digits end in no zero. They fit in `u64`, so that the product of two
-/// remainders fits in `u128`.
+/// `digits * 10^exponent`; the digits do not end in zero. They fit in `u64`, so that the product of two remainders fits
+/// in `u128`.
 struct Decimal {
     digits: u128,
     exponent: i32,
 }
 
 impl Decimal {
-    /// A number without its sign, from its shortest notation, which is what its writer meant.
+    /// A number without its sign, from its shortest notation.
     fn of(number: &Number) -> Option<Decimal> {
         let text = number.to_string();
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -95,12 +95,12 @@ fn whole(number: &Number) -> Option<i128> {
 }
 
 fn float(number: &Number) -> f64 {
-    // Zero has two signs in floats, and one in JSON.
+    // Floats have two zeros, JSON has one.
     number.as_f64().unwrap_or_default() + 0.0
 }
 
 fn whole_to_float(whole: i128, float: f64) -> Ordering {
-    // The cast drops the fraction, and holds on to the ends of its range: far beyond any `whole`.
+    // The cast drops the fraction and saturates far beyond any `whole`.
     let fraction = 0.0_f64.total_cmp(&(float.fract() + 0.0));
     whole.cmp(&(float as i128)).then(fraction)
 }
@@ -108,7 +108,7 @@ fn whole_to_float(whole: i128, float: f64) -> Ordering {
 fn plain_number(number: &Number) -> Number {
     let float = float(number);
     let is_whole_float = number.is_f64() && float.fract() == 0.0;
-    // What is too large for an integer has one form only.
+    // A number that is too large for an integer has only one form.
     let whole = is_whole_float.then(|| Number::from_i128(float as i128)).flatten();
     whole.unwrap_or_else(|| number.clone())
 }

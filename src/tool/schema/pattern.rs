@@ -1,13 +1,13 @@
-//! Patterns: ECMAScript's regular expressions, said in the words of `regex-lite`.
+//! Patterns: rewrites regular expressions of ECMAScript for `regex-lite`.
 //!
-//! Most of the two is alike. What is spelled alike but means something else is rewritten here; what
-//! has no counterpart (look-around, back-references, `\p{…}`) is no pattern to us.
+//! Most syntax is the same. Syntax with another meaning is rewritten here. Syntax without a counterpart (look-around,
+//! back-references, `\p{…}`) is not supported.
 
 use std::str::Chars;
 
 use regex_lite::{Regex, RegexBuilder};
 
-/// Memory that one pattern may take: `a{9999}{9999}` is refused.
+/// Memory limit of a pattern: `a{9999}{9999}` is refused.
 const MAX_BYTES: usize = 1 << 20;
 
 const NO_LINE_END: &str = r"[^\n\r\x{2028}\x{2029}]";
@@ -21,13 +21,13 @@ const NO_SPACE: &str = concat!(
     r"\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}",
 );
 
-/// The pattern, ready to be searched for; `None` if it cannot be said.
+/// The compiled pattern; `None` if it is not supported.
 pub(super) fn regex(pattern: &str) -> Option<Regex> {
-    let text = Reader { rest: pattern.chars() }.pattern()?;
+    let text = PatternReader { rest: pattern.chars() }.pattern()?;
     RegexBuilder::new(&text).size_limit(MAX_BYTES).build().ok()
 }
 
-struct Reader<'a> {
+struct PatternReader<'a> {
     rest: Chars<'a>,
 }
 
@@ -37,7 +37,7 @@ enum Element {
     Set(&'static str),
 }
 
-impl Reader<'_> {
+impl PatternReader<'_> {
     fn pattern(mut self) -> Option<String> {
         let mut out = String::new();
         while let Some(next) = self.rest.next() {
@@ -63,7 +63,7 @@ impl Reader<'_> {
 
     fn escape(&mut self, out: &mut String) -> Option<()> {
         match self.rest.clone().next()? {
-            // `\b{start}` is a word of `regex-lite` alone.
+            // `\b{start}` exists only in `regex-lite`.
             'b' if self.sees("b{") => return None,
             edge @ ('b' | 'B') => {
                 self.rest.next();
@@ -93,7 +93,7 @@ impl Reader<'_> {
                 next => self.element(next)?,
             };
             first.write(out);
-            // A set begins no range: the dash after it is a dash.
+            // A set cannot begin a range: the dash after it is a plain dash.
             let is_range = matches!(first, Element::Char(_)) && self.sees("-") && !self.sees("-]");
             if is_range {
                 self.rest.next();

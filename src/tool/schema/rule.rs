@@ -1,4 +1,4 @@
-//! What a compiled schema is made of.
+//! The rules of a compiled schema.
 
 use regex_lite::Regex;
 use serde_json::{Number, Value};
@@ -8,8 +8,8 @@ use crate::json::Object;
 /// A subschema, as its index among all of them.
 pub(super) type Id = usize;
 
-/// Subschemas by name, or by place. It is a JSON object of numbers, because a map of another type
-/// would bring its own copy of the map's code.
+/// Subschemas by name or pointer. It is a JSON object of numbers, because another type of map would add another copy of
+/// its code to the wasm.
 #[derive(Debug, Default)]
 pub(super) struct Names(Object);
 
@@ -31,68 +31,68 @@ impl Names {
     }
 }
 
-/// The schema as a whole.
+/// The whole schema.
 pub(super) const ROOT: Id = 0;
 
-/// One thing that a value must be. A rule about lists has nothing to say about numbers.
+/// One restriction of a value. A rule about lists does not restrict numbers.
 #[derive(Debug)]
-pub(super) enum Rule {
+pub(super) enum SchemaRule {
     /// Nothing fits.
     Never,
-    /// Is of one of these kinds.
-    Type(Vec<Kind>),
-    /// Is one of these values.
+    /// The value has one of these types.
+    Type(Vec<JsonType>),
+    /// The value is one of these.
     Enum(Vec<Value>),
     /// A number within a bound.
     Bound(Bound, Number),
     /// A number that is a multiple of this one.
     MultipleOf(Number),
-    /// Has at least so many of a part.
-    AtLeast(Part, u64),
-    /// Has at most so many of a part.
-    AtMost(Part, u64),
-    /// A string in which this is found, and how it was written.
+    /// The value has at least this many items, characters or properties.
+    AtLeast(CountedPart, u64),
+    /// The value has at most this many items, characters or properties.
+    AtMost(CountedPart, u64),
+    /// A string in which the pattern is found. The text is the pattern as it was written.
     Pattern(Regex, String),
     /// An array without equal items.
     Unique,
-    /// What each item is.
+    /// The schemas of items.
     Items(Items),
-    /// How many items are so.
+    /// How many items must fit a schema.
     Contains(Contains),
-    /// What each property is.
-    Members(Members),
-    /// Has these properties.
+    /// The schemas of properties.
+    Members(MembersRule),
+    /// An object that has these properties.
     Required(Vec<String>),
-    /// What each property's name is.
+    /// The schema of the names of properties.
     PropertyNames(Id),
-    /// If it has the one, it has the others.
+    /// If the object has the property, it must have the others too.
     DependentRequired(Vec<(String, Vec<String>)>),
-    /// If it has the property, it is also this.
+    /// If the object has the property, it must fit this schema.
     DependentSchemas(Names),
-    /// Fits all of them.
+    /// The value fits all of these schemas.
     AllOf(Vec<Id>),
-    /// Fits some of them.
+    /// The value fits at least one of these schemas.
     AnyOf(Vec<Id>),
-    /// Fits one of them.
+    /// The value fits exactly one of these schemas.
     OneOf(Vec<Id>),
-    /// Does not fit.
+    /// The value does not fit this schema.
     Not(Id),
-    /// Fits the second if it fits the first, else the third.
+    /// If the value fits the first schema, it must fit the second, otherwise the third.
     If(Id, Option<Id>, Option<Id>),
-    /// Fits what is at this place.
+    /// The value fits the schema at this place.
     Ref(String),
-    /// Something that cannot be told.
+    /// A restriction that is not supported.
     Unsupported,
 }
 
-impl Rule {
-    /// Whether it says nothing.
+impl SchemaRule {
+    /// Whether the rule restricts nothing.
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Rule::Items(items) => items.first.is_empty() && items.rest.is_none(),
-            Rule::DependentSchemas(names) => names.is_empty(),
-            Rule::Members(members) => {
-                let is_open = matches!(members.rest, Rest::Open);
+            SchemaRule::Items(items) => items.first.is_empty() && items.rest.is_none(),
+            SchemaRule::DependentSchemas(names) => names.is_empty(),
+            SchemaRule::Members(members) => {
+                let is_open = matches!(members.rest, OtherMembers::Open);
                 is_open && members.declared.is_empty() && members.patterns.is_empty()
             }
             _ => false,
@@ -102,7 +102,7 @@ impl Rule {
 
 /// The kinds of values that `type` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonType {
     Null,
     Boolean,
     Integer,
@@ -112,17 +112,17 @@ pub(super) enum Kind {
     Object,
 }
 
-impl Kind {
-    /// The kind that `type` calls so.
-    pub(super) fn named(name: &str) -> Option<Kind> {
+impl JsonType {
+    /// The kind with this name in `type`.
+    pub(super) fn named(name: &str) -> Option<JsonType> {
         Some(match name {
-            "null" => Kind::Null,
-            "boolean" => Kind::Boolean,
-            "integer" => Kind::Integer,
-            "number" => Kind::Number,
-            "string" => Kind::String,
-            "array" => Kind::Array,
-            "object" => Kind::Object,
+            "null" => JsonType::Null,
+            "boolean" => JsonType::Boolean,
+            "integer" => JsonType::Integer,
+            "number" => JsonType::Number,
+            "string" => JsonType::String,
+            "array" => JsonType::Array,
+            "object" => JsonType::Object,
             _ => return None,
         })
     }
@@ -131,19 +131,19 @@ impl Kind {
     pub(super) fn holds(self, value: &Value) -> bool {
         let is_whole = |number: &Number| number.as_f64().is_some_and(|float| float.fract() == 0.0);
         match (self, value) {
-            (Kind::Integer, Value::Number(number)) => !number.is_f64() || is_whole(number),
-            (Kind::Null, Value::Null)
-            | (Kind::Boolean, Value::Bool(_))
-            | (Kind::Number, Value::Number(_))
-            | (Kind::String, Value::String(_))
-            | (Kind::Array, Value::Array(_))
-            | (Kind::Object, Value::Object(_)) => true,
+            (JsonType::Integer, Value::Number(number)) => !number.is_f64() || is_whole(number),
+            (JsonType::Null, Value::Null)
+            | (JsonType::Boolean, Value::Bool(_))
+            | (JsonType::Number, Value::Number(_))
+            | (JsonType::String, Value::String(_))
+            | (JsonType::Array, Value::Array(_))
+            | (JsonType::Object, Value::Object(_)) => true,
             _ => false,
         }
     }
 }
 
-/// On which side of a number.
+/// The side of a bound.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bound {
     Least,
@@ -152,27 +152,27 @@ pub(super) enum Bound {
     Below,
 }
 
-/// What is counted.
+/// The parts that are counted.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(super) enum CountedPart {
     Characters,
     Items,
     Properties,
 }
 
-impl Part {
-    /// How many the value has, if it is of the kind that has them.
+impl CountedPart {
+    /// How many of these parts a value has; `None` if values of its type have no such parts.
     pub(super) fn count(self, value: &Value) -> Option<u64> {
         let n = match self {
-            Part::Characters => value.as_str()?.chars().count(),
-            Part::Items => value.as_array()?.len(),
-            Part::Properties => value.as_object()?.len(),
+            CountedPart::Characters => value.as_str()?.chars().count(),
+            CountedPart::Items => value.as_array()?.len(),
+            CountedPart::Properties => value.as_object()?.len(),
         };
         Some(n as u64)
     }
 }
 
-/// What each item is: the first ones by their place, the others alike.
+/// The schemas of items: one for each of the first items, and one for the rest.
 #[derive(Debug)]
 pub(super) struct Items {
     pub(super) first: Vec<Id>,
@@ -180,7 +180,7 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// What the item at this place must fit.
+    /// The schema of the item at this index.
     pub(super) fn at(&self, index: usize) -> Option<Id> {
         self.first.get(index).copied().or(self.rest)
     }
@@ -194,24 +194,24 @@ pub(super) struct Contains {
     pub(super) max: Option<u64>,
 }
 
-/// What each property is: by its name, by patterns, or neither.
+/// The schemas of properties: by name, by pattern, and for the rest.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct MembersRule {
     pub(super) declared: Names,
     pub(super) patterns: Vec<(Regex, Id)>,
-    pub(super) rest: Rest,
+    pub(super) rest: OtherMembers,
 }
 
-/// What holds for properties that nothing else names.
+/// The rule for properties that no other schema covers.
 #[derive(Debug)]
-pub(super) enum Rest {
+pub(super) enum OtherMembers {
     Open,
     Closed,
     Fits(Id),
 }
 
-impl Members {
-    /// What the property of this name must fit; `None` if it must not be there.
+impl MembersRule {
+    /// The schemas of a property; `None` if the property is not allowed.
     pub(super) fn of(&self, name: &str) -> Option<Vec<Id>> {
         let mut ids = Vec::new();
         ids.extend(self.declared.get(name));
@@ -220,9 +220,9 @@ impl Members {
         }
         match self.rest {
             _ if !ids.is_empty() => Some(ids),
-            Rest::Open => Some(ids),
-            Rest::Fits(id) => Some(vec![id]),
-            Rest::Closed => None,
+            OtherMembers::Open => Some(ids),
+            OtherMembers::Fits(id) => Some(vec![id]),
+            OtherMembers::Closed => None,
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Which keywords there are, and what each of them looks like.
+//! The keywords of JSON Schema, and the form of their values.
 
 use serde_json::Value;
 
-use super::rule::Kind;
+use super::rule::JsonType;
 use crate::json;
 
-/// What stands under a keyword.
+/// The form of the value of a keyword.
 #[derive(Clone, Copy)]
 pub(super) enum Form {
-    /// Anything, or a schema, which is looked at when it is read.
+    /// Anything; or a schema, which is checked when it is read.
     Any,
     Schemas,
     NamedSchemas,
     Types,
     Values,
     Number,
-    /// A number; or true or false, as draft 4 had it.
+    /// A number; or a boolean, as in draft 4.
     Bound,
     Positive,
     Count,
@@ -26,7 +26,7 @@ pub(super) enum Form {
     NamesByName,
 }
 
-/// Keywords that make rules, or are for people to read.
+/// Keywords that are enforced, or that are only annotations.
 const KNOWN: &[(Form, &str)] = &[
     (Form::Any, "additionalProperties const contains else if items not propertyNames then"),
     (Form::Any, "$comment contentEncoding contentMediaType contentSchema default deprecated"),
@@ -47,21 +47,21 @@ const KNOWN: &[(Form, &str)] = &[
     (Form::NamesByName, "dependentRequired"),
 ];
 
-/// Keywords that refuse values, but not here; the last three are of older drafts.
+/// Keywords that are not enforced; the last three are from older drafts.
 const UNSUPPORTED: &str = "$dynamicRef unevaluatedItems unevaluatedProperties $recursiveRef \
     additionalItems dependencies";
 
-/// The drafts whose keywords mean the same where they are spelled the same. (Up to draft 7, what
-/// stands beside a `$ref` was ignored; nobody writes it there to have it ignored.)
+/// The drafts in which a keyword with the same name has the same meaning. (Up to draft 7, keywords beside a `$ref` were
+/// ignored; here they are enforced.)
 const DRAFTS: &str = "draft/2020-12/schema draft/2019-09/schema draft-07/schema draft-06/schema \
     draft-04/schema";
 
-/// What we make of a keyword.
+/// How a keyword is handled.
 pub(super) enum Standing {
     Known(Form),
-    /// It may be anything. By the specification it refuses nothing.
+    /// An annotation. By the specification it refuses no value.
     Unknown,
-    /// It refuses values, and we cannot tell which.
+    /// A keyword that may refuse values, but is not supported.
     Unsupported,
 }
 
@@ -99,7 +99,7 @@ impl Form {
         }
     }
 
-    /// What must be there, and how to get there.
+    /// A description of the form, and a hint how to write it.
     pub(super) fn wanted(self) -> (&'static str, &'static str) {
         match self {
             Form::Any => ("a value", "leave the keyword out"),
@@ -126,20 +126,20 @@ impl Form {
     }
 }
 
-/// The kinds that `type` names.
-pub(super) fn kinds(value: &Value) -> Option<Vec<Kind>> {
+/// The kinds that `type` can name.
+pub(super) fn kinds(value: &Value) -> Option<Vec<JsonType>> {
     let names = match value {
         Value::Array(names) if !names.is_empty() => names.as_slice(),
         single => std::slice::from_ref(single),
     };
     let mut kinds = Vec::new();
     for name in names {
-        kinds.push(Kind::named(name.as_str()?)?);
+        kinds.push(JsonType::named(name.as_str()?)?);
     }
     Some(kinds)
 }
 
-/// A whole number that is not negative; `2.0` is one.
+/// A non-negative whole number, such as `2` or `2.0`.
 pub(super) fn count(value: &Value) -> Option<u64> {
     let whole = |float: &f64| *float >= 0.0 && float.fract() == 0.0;
     value.as_u64().or_else(|| value.as_f64().filter(whole).map(|float| float as u64))

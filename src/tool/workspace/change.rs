@@ -3,10 +3,10 @@
 use crate::error::Error;
 use crate::error::Result;
 use crate::message::Block;
-use crate::store::files::File;
-use crate::tool::workspace::{Input, Shelf, refused, says};
+use crate::store::workspace::files::File;
+use crate::tool::workspace::{FileInput, OwnerFiles, refused, says};
 
-pub(super) async fn write(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Block>> {
+pub(super) async fn write(files: &OwnerFiles<'_>, input: FileInput<'_>) -> Result<Vec<Block>> {
     let (path, text) = (input.text("path"), input.text("content"));
     files.check_writable(path)?;
     let found = files.read(path).await?;
@@ -19,7 +19,7 @@ pub(super) async fn write(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Blo
     says(format!("Wrote {path}."))
 }
 
-pub(super) async fn edit(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Block>> {
+pub(super) async fn edit(files: &OwnerFiles<'_>, input: FileInput<'_>) -> Result<Vec<Block>> {
     let path = input.text("path");
     files.check_writable(path)?;
     let Some(found) = files.read(path).await? else {
@@ -27,7 +27,7 @@ pub(super) async fn edit(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Bloc
     };
     let (old, new) = (input.text("old_string"), input.text("new_string"));
     let n_places = places(&found, old, input.flag("replace_all"))?;
-    // Before it is made: a short text in many places can be replaced by a long one.
+    // Checked before the text is made: many short texts may be replaced by a long one.
     let kept = found.text.len() - n_places * old.len();
     files.check_size(path, kept.saturating_add(n_places.saturating_mul(new.len())))?;
     let text = found.text.replace(old, new);
@@ -37,7 +37,7 @@ pub(super) async fn edit(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Bloc
     says(format!("Replaced {n_places} in {path}."))
 }
 
-/// How often a text is to be replaced in a file, or why it cannot be.
+/// How often a text is replaced in a file, or why it cannot be replaced.
 fn places(file: &File, old: &str, all: bool) -> Result<usize> {
     if old.is_empty() {
         return Err(refused("old_string is empty. Say which text is to be replaced."));
@@ -45,7 +45,7 @@ fn places(file: &File, old: &str, all: bool) -> Result<usize> {
     let Some(first) = file.text.find(old) else {
         return Err(refused("old_string is not in the file. Read it, and copy the text exactly."));
     };
-    // Two places may overlap; those are two, too.
+    // Occurrences that overlap count separately.
     let behind = file.text.ceil_char_boundary(first + 1);
     let is_again = file.text.get(behind..).is_some_and(|rest| rest.contains(old));
     if !all && is_again {

@@ -4,23 +4,23 @@ use regex_lite::Regex;
 
 use crate::error::Result;
 use crate::message::Block;
-use crate::tool::workspace::look::names_of;
-use crate::tool::workspace::{Input, Shelf, glob, says};
+use crate::tool::workspace::read::names_of;
+use crate::tool::workspace::{FileInput, OwnerFiles, glob, says};
 
-/// The most lines that one search shows.
+/// Most lines that one search shows.
 const MOST_LINES: usize = 200;
 
-/// The most bytes of a line that are shown, and how many of them before what was found.
+/// Most bytes of a line that are shown, and how many of them before the match.
 const SHOWN: (usize, usize) = (400, 100);
 
-pub(super) async fn glob(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Block>> {
+pub(super) async fn glob(files: &OwnerFiles<'_>, input: FileInput<'_>) -> Result<Vec<Block>> {
     let pattern = glob::glob(input.text("pattern"))?;
     let mut paths = files.list(input.text("path")).await?;
     paths.retain(|path| pattern.is_match(path));
     names_of(paths, "No file fits the pattern.")
 }
 
-pub(super) async fn grep(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Block>> {
+pub(super) async fn grep(files: &OwnerFiles<'_>, input: FileInput<'_>) -> Result<Vec<Block>> {
     let (pattern, n_bytes) = glob::regex(input.text("pattern"))?;
     let only = Some(input.text("glob")).filter(|it| !it.is_empty()).map(glob::glob).transpose()?;
     let mut search = Search { pattern, n_bytes, lines: Vec::new() };
@@ -28,7 +28,7 @@ pub(super) async fn grep(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Bloc
         if only.as_ref().is_some_and(|only| !only.is_match(&path)) {
             continue;
         }
-        // One that is gone by now is not searched.
+        // A file that is gone by now is skipped.
         let Some(file) = files.read(&path).await? else { continue };
         if let Some(note) = search.file(&path, &file.text) {
             search.lines.push(note);
@@ -41,17 +41,17 @@ pub(super) async fn grep(files: &Shelf<'_>, input: Input<'_>) -> Result<Vec<Bloc
     says(search.lines.join("\n"))
 }
 
-/// A search under way.
+/// A running search.
 struct Search {
     pattern: Regex,
-    /// How many bytes it may still look at.
+    /// How many bytes it may still search.
     n_bytes: usize,
-    /// What was found, as `path:line:text`.
+    /// The matches, as `path:line:text`.
     lines: Vec<String>,
 }
 
 impl Search {
-    /// Searches a file; answers with why it goes no further, if so.
+    /// Searches a file. Returns why the search stops, if it does.
     fn file(&mut self, path: &str, text: &str) -> Option<String> {
         for (index, line) in text.lines().enumerate() {
             let place = format_args!("{path}:{}", index + 1);
@@ -71,7 +71,7 @@ impl Search {
     }
 }
 
-/// What is shown of a line.
+/// The part of a line that is shown.
 fn excerpt(line: &str, hit: usize) -> &str {
     let start = if line.len() <= SHOWN.0 { 0 } else { hit.saturating_sub(SHOWN.1) };
     let start = line.floor_char_boundary(start);

@@ -1,21 +1,22 @@
-//! Patterns of a model's, for paths and for text: searched in linear time, and refused when they are large.
+//! Patterns from the model, for paths and for text. Searching takes linear time, and large patterns are refused.
 
 use regex_lite::{Regex, RegexBuilder};
 
 use crate::error::Result;
 use crate::tool::workspace::refused;
 
-/// The most bytes of a pattern.
+/// Longest pattern, in bytes.
 const LONGEST: usize = 1_000;
 
-/// Memory that one may take: the least that is tried, and the most.
+/// Memory limits of a pattern: the first that is tried, and the largest.
 const MEMORY: (usize, usize) = (1 << 9, 1 << 13);
 
-/// The product of a pattern's memory and the bytes it may search: some seconds at the worst, as nothing can stop it.
+/// Limit for the memory of a pattern times the bytes that it searches: at worst some seconds, because a search cannot be
+/// stopped.
 const MOST_WORK: usize = 1 << 30;
 
-/// A regular expression, and how many bytes it may search: in the worst case each takes as many steps as the expression
-/// has states.
+/// A regular expression, and how many bytes it may search. At worst each byte takes as many steps as the expression has
+/// states.
 pub(super) fn regex(pattern: &str) -> Result<(Regex, usize)> {
     check_length(pattern)?;
     let mut memory = MEMORY.0;
@@ -27,7 +28,7 @@ pub(super) fn regex(pattern: &str) -> Result<(Regex, usize)> {
     }
 }
 
-/// A pattern of paths, as an expression: nothing is expanded, so braces cannot explode.
+/// A pattern of paths, as a regular expression. Braces are not expanded, so they cannot explode.
 pub(super) fn glob(pattern: &str) -> Result<Regex> {
     check_length(pattern)?;
     let mut out = String::from(if pattern.contains('/') { "^" } else { "^(?:.*/)?" });

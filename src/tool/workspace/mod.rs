@@ -1,9 +1,9 @@
-//! The tools with which a model works on the files of its workspace. Whatever they refuse, the model can read why.
+//! The tools for the files of a workspace. If a tool refuses an input, the model can read why.
 
 mod change;
 mod find;
 mod glob;
-mod look;
+mod read;
 
 use std::rc::Rc;
 
@@ -16,14 +16,14 @@ use crate::future::Local;
 use crate::json;
 use crate::message::Block;
 use crate::policy::permission::is_dangerous;
-use crate::port::{Effect, Opinion, Own, Tool, ToolRun, ToolSpec};
-use crate::store::files::{Files, Shelf};
-use crate::store::path;
+use crate::port::{Effect, Opinion, OwnDecision, Tool, ToolRun, ToolSpec};
+use crate::store::workspace::files::{Files, OwnerFiles};
+use crate::store::workspace::path;
 
-/// What a model is told of each.
+/// The descriptions and schemas for the model.
 const SPECS: &str = include_str!("tools.json");
 
-/// All of them, over these files.
+/// All tools, for these files.
 pub fn tools(files: &Rc<Files>) -> Result<Vec<Rc<dyn Tool>>> {
     let specs = json::list(&json::parse(SPECS.as_bytes(), "tools.json")?, ToolSpec::from_json)
         .map_err(|misread| misread.into_error(ErrorKind::Internal, "tools.json"))?;
@@ -39,30 +39,32 @@ struct FileTool {
 impl FileTool {
     async fn run(&self, run: ToolRun<'_>) -> Result<Vec<Block>> {
         let files = self.files.of(run.slot);
-        let input = Input(run.input);
+        let input = FileInput(run.input);
         match self.spec.name.as_str() {
-            "read_file" => look::read(&files, input, run.desk).await,
+            "read_file" => read::read(&files, input, run.desk).await,
             "write_file" => change::write(&files, input).await,
             "edit_file" => change::edit(&files, input).await,
             "grep_files" => find::grep(&files, input).await,
             "glob_files" => find::glob(&files, input).await,
-            _ => look::list(&files, input).await,
+            _ => read::list(&files, input).await,
         }
     }
 }
 
 impl FileTool {
-    /// Rules about files are patterns of paths. Looking needs no question, except at what is dangerous to know.
+    /// Rules for files are patterns of paths. Reading needs no approval, except for dangerous files.
     fn opinion(&self, run: ToolRun<'_>, rules: &[&str]) -> Result<Opinion> {
-        let Ok(path) = path::folder(Input(run.input).text("path")) else {
-            // Nothing is touched: the tool refuses such a path, and the model can read why.
-            return Ok(Opinion { own: Own::Allow, ..Opinion::default() });
+        let Ok(path) = path::folder(FileInput(run.input).text("path")) else {
+            // The tool refuses such a path later, and the model can read why.
+            return Ok(Opinion { own: OwnDecision::Allow, ..Opinion::default() });
         };
         let fit = |rule: &&str| glob::glob(rule).map(|pattern| pattern.is_match(&path));
         let own = match self.spec.effect {
-            _ if is_dangerous(&path) => Own::Danger(format!("{path} may hold secrets or settings")),
-            Effect::Reads => Own::Allow,
-            _ => Own::Pass,
+            _ if is_dangerous(&path) => {
+                OwnDecision::Danger(format!("{path} may hold secrets or settings"))
+            }
+            Effect::Reads => OwnDecision::Allow,
+            _ => OwnDecision::Pass,
         };
         let folders = run.desk.facts().permission_context.working_directories;
         let is_below = |folder: &String| {
@@ -91,12 +93,12 @@ impl Tool for FileTool {
     }
 }
 
-/// What a tool is given, once it fits the schema.
+/// The input of a tool, after it was checked against the schema.
 #[derive(Clone, Copy)]
-struct Input<'a>(&'a Value);
+struct FileInput<'a>(&'a Value);
 
-impl<'a> Input<'a> {
-    /// A text; "" if it was left out.
+impl<'a> FileInput<'a> {
+    /// A text; "" if it is missing.
     fn text(self, name: &str) -> &'a str {
         self.0.get(name).and_then(Value::as_str).unwrap_or_default()
     }
@@ -105,14 +107,14 @@ impl<'a> Input<'a> {
         self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// A number; 0 if it was left out.
+    /// A number; 0 if it is missing.
     fn count(self, name: &str) -> usize {
         let value = self.0.get(name).unwrap_or(&Value::Null);
         json::count(value).unwrap_or_default() as usize
     }
 }
 
-/// A model sees no hint but in the message.
+/// Puts the hint of an error into its message, because the model sees only the message.
 fn with_hint(error: Error) -> Error {
     match error.hint_text() {
         Some(hint) => Error::new(error.kind(), format!("{error}: {hint}")),
@@ -120,7 +122,7 @@ fn with_hint(error: Error) -> Error {
     }
 }
 
-/// Something that cannot be done as the model asked for it.
+/// The error for a request of the model that cannot be done.
 #[cold]
 fn refused(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InputInvalid, message)

@@ -1,0 +1,85 @@
+// The format of the file store's files: one line of JSON about the contents, then the bytes of the records.
+
+import { createHash } from "node:crypto";
+
+import type { Batch } from "../../types/store.js";
+
+/** One record in a file: the position of its bytes, and their checksum. */
+export interface FileRecord {
+  /** The key of the record. */
+  readonly key: string;
+  /** The revision of the batch that put the record. */
+  readonly revision: string;
+  /** Where its bytes begin in the file. */
+  readonly offset: number;
+  /** The number of its bytes. */
+  readonly length: number;
+  /** The checksum of its bytes. */
+  readonly check: string;
+}
+
+/** What a file contains: a batch, all records of a base file, or the name of the next generation. */
+export interface Contents {
+  /** The records in the file. */
+  readonly put: readonly FileRecord[];
+  /** The keys that the batch removed. */
+  readonly remove: readonly string[];
+  /** The prefixes whose keys the batch removed. */
+  readonly removePrefix: readonly string[];
+  /** The name of the next generation. Absent if the file does not end its generation. */
+  readonly next?: string;
+}
+
+interface Head {
+  readonly lockgate: 1;
+  /** Key, revision, length and checksum of each record, in the order of their bytes. */
+  readonly put: readonly (readonly [string, string, number, string])[];
+  readonly remove?: readonly string[];
+  readonly removePrefix?: readonly string[];
+  readonly next?: string;
+}
+
+/** The bytes of a file with one batch. */
+export function encodeBatch(batch: Batch): Buffer {
+  const put = batch.put.map(({ key, value }) => [key, batch.revision, value.length, checksum(value)] as const);
+  const head = headLine({ lockgate: 1, put, remove: batch.remove, ...(batch.removePrefix && { removePrefix: batch.removePrefix }) });
+  return Buffer.concat([head, ...batch.put.map(({ value }) => value)]);
+}
+
+/** The first line of a file with these records. The caller writes the bytes of the records after it, in the same order. */
+export function encodeHead(records: readonly FileRecord[]): Uint8Array {
+  return headLine({ lockgate: 1, put: records.map(({ key, revision, length, check }) => [key, revision, length, check] as const) });
+}
+
+/** The bytes of a file that ends a generation and names the next one. */
+export function encodeSeal(next: string): Buffer {
+  return headLine({ lockgate: 1, put: [], next });
+}
+
+function headLine(head: Head): Buffer {
+  const text = JSON.stringify(head);
+  return Buffer.from(`${checksum(Buffer.from(text))} ${text}\n`);
+}
+
+/** Reads the head of a file; undefined if the bytes have changed since they were written. `size` is the size of the whole file. */
+export function decode(bytes: Buffer, size: number): Contents | undefined {
+  const end = bytes.indexOf(10);
+  const space = bytes.indexOf(32);
+  if (end < 0 || space < 0 || space > end) return undefined;
+  const text = bytes.subarray(space + 1, end);
+  if (bytes.toString("latin1", 0, space) !== checksum(text)) return undefined;
+  const head = JSON.parse(text.toString()) as Head;
+  let offset = end + 1;
+  const put = head.put.map(([key, revision, length, check]) => {
+    const record = { key, revision, offset, length, check };
+    offset += length;
+    return record;
+  });
+  if (offset !== size) return undefined;
+  return { put, remove: head.remove ?? [], removePrefix: head.removePrefix ?? [], ...(head.next !== undefined && { next: head.next }) };
+}
+
+/** A short checksum. It detects damage, not manipulation. */
+export function checksum(value: Uint8Array): string {
+  return createHash("sha256").update(value).digest("base64url").slice(0, 16);
+}

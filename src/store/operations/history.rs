@@ -1,0 +1,135 @@
+//! Reading messages: the newest of a session or a branch, and one by its id.
+
+use std::rc::Rc;
+
+use crate::error::Result;
+use crate::message::Message;
+use crate::slot::Slot;
+use crate::store::format::entry::{Entry, EntryKind};
+use crate::store::format::view::MessagePlace;
+use crate::store::history::Newest;
+use crate::store::keys::{EntryRef, SlotKeys};
+use crate::store::log::{self, Entries};
+use crate::store::operations::sessions::{ATTEMPTS, Sessions};
+use crate::store::records::read;
+use crate::store::session::Session;
+
+impl Sessions {
+    /// The newest messages before the message `before`, oldest first, as they were said.
+    pub async fn history(
+        &self,
+        slot: &Slot,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Rc<Message>>> {
+        self.history_of(slot, None, before, limit).await
+    }
+
+    /// The same for a branch.
+    pub async fn history_of(
+        &self,
+        slot: &Slot,
+        branch: Option<&str>,
+        before: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Rc<Message>>> {
+        let mut messages = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let (session, open) = self.read_open(slot).await?;
+            let stored = self.leaf(&session, branch).await?;
+            let is_current =
+                stored.as_ref() == session.head.as_ref().and_then(|it| it.leaf.as_ref());
+            // A running resend shows its own path, unless the stored path is asked for by its name.
+            let (leaf, unlogged) = match open.path() {
+                Some(path) if branch.is_none() => (path.leaf.clone(), open.unlogged()),
+                Some(_) => (stored, None),
+                None => (stored, open.unlogged().filter(|_| is_current)),
+            };
+            let mut newest = Newest::new(before, limit, unlogged);
+            let whole = self.look_back(&session.keys, leaf.as_ref(), &mut newest).await?;
+            messages = newest.into_messages();
+            // If an entry is missing, the session may have been deleted, and perhaps created again.
+            if whole || !self.has_moved_on(&session).await? {
+                break;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Collects the newest messages on the path to `leaf`. Returns whether the request is answered completely.
+    async fn look_back(
+        &self,
+        keys: &SlotKeys,
+        leaf: Option<&EntryRef>,
+        newest: &mut Newest<'_>,
+    ) -> Result<bool> {
+        let Some(leaf) = leaf else { return Ok(newest.collect(&Entries::new(), None)) };
+        let mut window = newest.limit() as u64 + 1;
+        loop {
+            let first = leaf.seq.saturating_sub(window);
+            let entries = self.records().entries(keys, first, leaf.seq).await?;
+            let whole = newest.collect(&entries, Some(leaf));
+            if whole || first == 0 {
+                return Ok(whole);
+            }
+            window = window.saturating_mul(4);
+        }
+    }
+
+    /// A message on the path of the session, as it was said, and its place. The search begins with the newest entry.
+    pub async fn find(
+        &self,
+        session: &Session,
+        id: &str,
+    ) -> Result<Option<(MessagePlace, Rc<Message>)>> {
+        let Some(leaf) = session.head.as_ref().and_then(|head| head.leaf.clone()) else {
+            return Ok(None);
+        };
+        let mut window = 4;
+        loop {
+            let first = leaf.seq.saturating_sub(window);
+            let entries = self.records().entries(&session.keys, first, leaf.seq).await?;
+            let found = log::find(&entries, &leaf, id);
+            if found.is_none() && first == 0 {
+                let view = session.head.as_ref().map(|head| head.view.as_slice());
+                return Ok(log::find_shown(&entries, view.unwrap_or_default(), id));
+            }
+            if found.is_some() {
+                return Ok(found);
+            }
+            window = window.saturating_mul(4);
+        }
+    }
+
+    /// The place of the first message of the question that contains this message. A question is the messages of the user that
+    /// follow each other in one entry. `None`: the message is not on the path, was put by hand, or is not of this call.
+    pub async fn first_of_question(
+        &self,
+        session: &Session,
+        id: &str,
+        call_id: Option<&str>,
+    ) -> Result<Option<MessagePlace>> {
+        let Some(((name, at), _)) = self.find(session, id).await? else { return Ok(None) };
+        let Some(record) = self.records().get(session.keys.entry(&name)).await? else {
+            return Ok(None);
+        };
+        let entry = read(&record, Entry::from_json, "an entry")?;
+        let is_other = call_id.is_some_and(|call_id| call_id != entry.call_id);
+        if entry.kind == EntryKind::Put || is_other {
+            return Ok(None);
+        }
+        let before = entry.messages.get(..at).unwrap_or_default();
+        let n = before.iter().rev().take_while(|message| message.is_question()).count();
+        Ok(Some((name, at - n)))
+    }
+
+    /// The same for a session that is not loaded.
+    pub async fn find_in(
+        &self,
+        slot: &Slot,
+        id: &str,
+    ) -> Result<Option<(MessagePlace, Rc<Message>)>> {
+        let session = self.read_only(slot).await?;
+        self.find(&session, id).await
+    }
+}

@@ -1,0 +1,4 @@
+//! Providers: their requests and their refusals.
+
+mod dialects;
+mod failure;

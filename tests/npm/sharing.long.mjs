@@ -1,4 +1,0 @@
-// Processes that share a session, and are killed, over every store that they can share: at length.
-import { sharingStories } from "./sharing.mjs";
-
-sharingStories({ calls: 200, writerKills: 20, serverKills: 8, workerKills: 5 });

@@ -1,4 +1,0 @@
-// Processes that share a session, and are killed, over every store that they can share: briefly.
-import { sharingStories } from "./sharing.mjs";
-
-sharingStories({ calls: 40, writerKills: 5, serverKills: 2, workerKills: 2 });

@@ -1,0 +1,62 @@
+// The bar above the conversation: the title of the session, its menu, settings and the panel button.
+import type { RefObject } from "preact";
+import { Dots, Gear, Inside, Menu } from "../controls/icons.tsx";
+import { MenuButton } from "../controls/menu.tsx";
+import type { MenuItem } from "../controls/menu.tsx";
+import { look } from "../text/start.ts";
+import { talk } from "../text/sessions.ts";
+
+export interface BarProps {
+  readonly title: string;
+  readonly items: readonly MenuItem[];
+  readonly drawerOpen: boolean;
+  readonly sideOpen: boolean;
+  readonly onDrawer: () => void;
+  readonly sideButton: RefObject<HTMLButtonElement | null>;
+  readonly onSide: () => void;
+  readonly onSettings: () => void;
+}
+
+export function Bar(props: BarProps) {
+  const { title, items, drawerOpen, sideOpen, sideButton, onDrawer, onSide, onSettings } = props;
+  return (
+    <header class="bar">
+      <button
+        type="button"
+        class="bare narrow"
+        aria-label={talk.showSessions}
+        aria-expanded={drawerOpen}
+        onClick={onDrawer}
+      >
+        <Menu />
+      </button>
+      <h2>{title}</h2>
+      {items.length > 0 && (
+        <MenuButton label={talk.more(title)} items={items}>
+          <Dots />
+        </MenuButton>
+      )}
+      <span class="room" />
+      <button
+        type="button"
+        class="bare"
+        aria-label={look.settings.open}
+        title={look.settings.open}
+        onClick={onSettings}
+      >
+        <Gear />
+      </button>
+      <button
+        type="button"
+        class="bare"
+        ref={sideButton}
+        aria-label={look.panel.label}
+        title={look.panel.open}
+        aria-pressed={sideOpen}
+        onClick={onSide}
+      >
+        <Inside />
+      </button>
+    </header>
+  );
+}
