@@ -434,3 +434,22 @@ test("processes that are killed at any moment leave logs that the next opening o
   assert.deepEqual(logs.sort(), listIn(root).map(({ log }) => log).sort());
   assert.deepEqual(fs.readdirSync(path.join(root, "1.t.helper", "t.alice")).filter((name) => name.startsWith("_logs")), []);
 });
+
+test("the next opening removes the files of a lock that a killed process has left", async () => {
+  const root = quickFolder("leftovers");
+  const first = await opened(root);
+  await first.call("hello", alice);
+  await first.close();
+  const folder = path.join(root, "1.t.helper", "t.alice");
+  // A process that has ended, and this one, which could still need its file.
+  const { pid } = await new Promise((resolve) => {
+    const child = spawn(process.execPath, ["-e", ""]);
+    child.on("close", () => resolve(child));
+  });
+  const [left, mine] = [pid, process.pid].map((id) => path.join(folder, `_logs.${id}.0123456789abcdef`));
+  for (const file of [left, mine]) fs.writeFileSync(file, "");
+  const second = await opened(root);
+  await second.history(alice);
+  assert.deepEqual([left, mine].map((file) => fs.existsSync(file)), [false, true]);
+  await second.close();
+});

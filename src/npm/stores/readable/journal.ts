@@ -16,7 +16,7 @@ import type { ListedRecord, Page } from "../keys.js";
 import { LIST, bringUpToDate, logsIn, makeFolder, removeFile, removeLogs, writeFile } from "./files.js";
 import type { End, Lines } from "./files.js";
 import { lineOfSession, linesOfEntry } from "./lines.js";
-import { underLock } from "./lock.js";
+import { removeLeftovers, underLock } from "./lock.js";
 import { logName } from "./names.js";
 
 /** How long a commit waits for other processes that write readable logs. After that, a later commit writes its lines. */
@@ -207,6 +207,7 @@ export class ReadableJournal {
   }
 
   async #write(): Promise<void> {
+    if (this.#changed.everything) await removeLeftovers(this.#lock);
     // This reads the journal to its end: another process may have written logs for batches that we do not know.
     const isEmpty = (await this.#journal.list(this.#options.partition, { limit: 1, keysOnly: true })).length === 0;
     const todo = this.#changed;

@@ -6,10 +6,11 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
 import { hostname } from "node:os";
+import path from "node:path";
 import process from "node:process";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { codeOf, undefinedIfMissing } from "../files/disk.js";
+import { codeOf, namesIn, undefinedIfMissing } from "../files/disk.js";
 
 /** A lock is held for milliseconds. After this time it is taken over from a process that seems to live. */
 const STUCK_MS = 30_000;
@@ -24,7 +25,7 @@ export async function underLock<T>(file: string, patienceMs: number, work: () =>
     if (taken === "taken") break;
     if (taken === "no folder") return { did: "nothing", why: taken };
     const gone = await goneOwner(file);
-    if (gone !== undefined) await remove(file, gone, `${file}.${owner.slice(-16)}`);
+    if (gone !== undefined) await remove(file, gone, besides(file, owner));
     else if (Date.now() > until) return { did: "nothing", why: "busy" };
     else await delay(1 + Math.random() * 5);
   }
@@ -35,9 +36,24 @@ export async function underLock<T>(file: string, patienceMs: number, work: () =>
   }
 }
 
+/** Removes the files beside a lock that killed processes have left. */
+export async function removeLeftovers(file: string): Promise<void> {
+  const beginning = `${path.basename(file)}.`;
+  for (const name of await namesIn(path.dirname(file))) {
+    if (!name.startsWith(beginning)) continue;
+    const leftover = path.join(path.dirname(file), name);
+    const since = (await undefinedIfMissing(() => fs.lstat(leftover)))?.mtimeMs;
+    const pid = Number(name.slice(beginning.length).split(".")[0]);
+    if (since !== undefined && isGone(pid, since)) await undefinedIfMissing(() => fs.unlink(leftover));
+  }
+}
+
+/** A name beside the lock for one attempt to take or remove it. It tells the process, because a killed process may leave the file empty. */
+const besides = (file: string, owner: string): string => `${file}.${process.pid}.${owner.slice(-16)}`;
+
 /** Links a prepared file to the name of the lock, so that nobody reads a lock without its owner. */
 async function take(file: string, owner: string): Promise<"taken" | "busy" | "no folder"> {
-  const prepared = `${file}.${owner.slice(-16)}`;
+  const prepared = besides(file, owner);
   try {
     await fs.writeFile(prepared, owner, { flag: "wx", mode: 0o600 });
   } catch (error) {
@@ -48,7 +64,8 @@ async function take(file: string, owner: string): Promise<"taken" | "busy" | "no
     await fs.link(prepared, file);
     return "taken";
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return "busy";
+    // A process of another container, where ours seems to be gone, may have removed the prepared file.
+    if (codeOf(error) === "EEXIST" || codeOf(error) === "ENOENT") return "busy";
     throw error;
   } finally {
     await undefinedIfMissing(() => fs.unlink(prepared));
@@ -62,16 +79,16 @@ async function goneOwner(file: string): Promise<string | undefined> {
   const owner = await ownerOf(file);
   const since = (await undefinedIfMissing(() => fs.lstat(file)))?.mtimeMs;
   if (owner === undefined || since === undefined) return undefined;
-  return Date.now() - since > STUCK_MS || isGone(owner, since) ? owner : undefined;
+  const [pid, host] = owner.split(" ");
+  return Date.now() - since > STUCK_MS || (host === hostname() && isGone(Number(pid), since)) ? owner : undefined;
 }
 
-function isGone(owner: string, since: number): boolean {
-  const [pid, host] = owner.split(" ");
-  if (host !== hostname()) return false;
+/** Whether the process of this machine that wrote a file is gone. */
+function isGone(pid: number, since: number): boolean {
   // In a container, a restarted program often has the process id of the one before it.
-  if (Number(pid) === process.pid) return since < Date.now() - process.uptime() * 1000;
+  if (pid === process.pid) return since < Date.now() - process.uptime() * 1000;
   try {
-    process.kill(Number(pid), 0);
+    process.kill(pid, 0);
     return false;
   } catch (error) {
     return codeOf(error) === "ESRCH";
