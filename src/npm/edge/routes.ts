@@ -45,7 +45,7 @@ export function routeOf(verb: string, path: readonly string[]): Route | Response
     const at = found.path.indexOf(":id");
     return { name: found.name as Route["name"], sessionId: at < 0 ? undefined : path[at] };
   }
-  if (fitting.length === 0) return notTaken(404, "there is no such route", "the README lists the routes, such as sessions/{id}/messages");
+  if (fitting.length === 0) return notTaken(404, "there is no such route", "www/docs/edge.md in the package lists the routes, such as sessions/{id}/messages");
   const response = notTaken(405, `this route does not accept ${verb}`, `use ${fitting.map((route) => route.verb).join(" or ")}`);
   response.headers.set("allow", fitting.map((route) => route.verb).join(", "));
   return response;

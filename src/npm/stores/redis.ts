@@ -23,7 +23,7 @@ const PAGE = 500;
 /** Half of the limit of Redis: bytes that are not text are stored as Base64, which is a third longer. */
 const MAX_VALUE_BYTES = 256 * 1024 * 1024;
 
-/** A store in Redis. The server must not evict keys, and should keep an append-only file: see the README. */
+/** A store in Redis. The server must not evict keys, and should keep an append-only file: see www/docs/stores.md. */
 export function redisStore(client: RedisClient, options: { readonly prefix?: string } = {}): Store {
   const prefix = options.prefix ?? "lockgate:";
   if (typeof prefix !== "string" || /[{}]/.test(prefix)) {

@@ -1,4 +1,4 @@
-// The workers that users copy: the example in README, and www/worker.
+// The workers that users copy: the example in www/docs/edge.md, and www/worker.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
@@ -9,9 +9,8 @@ import { packedModule } from "../support/project.mjs";
 import { folder } from "../support/servers.mjs";
 import { startWorker } from "../support/worker.mjs";
 
-test("the worker in README has about ten lines and answers", async (t) => {
-  const readme = fs.readFileSync(inRoot("README.md"), "utf8");
-  const [example] = [...readme.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => match[1]).filter((text) => text.includes("AgentObject"));
+test("the worker in the documentation has about ten lines and answers", async (t) => {
+  const [, example] = /^```ts\n(.*?)^```/ms.exec(fs.readFileSync(inRoot("www/docs/edge.md"), "utf8"));
   assert.ok(example.trim().split("\n").length <= 14);
   const { code } = await esbuild.transform(example, { loader: "ts" });
   const { miniflare } = await startWorker(code, { durableObjects: { HELPER: { className: "Helper", useSQLite: true } } });

@@ -1,4 +1,4 @@
-// The examples in README compile against the built package and run, and its numbers are the budgets.
+// The examples in README and www/docs compile against the built package and run, and the sizes there are the budgets.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -14,28 +14,36 @@ import { project, run } from "../support/project.mjs";
 import { openProvider, speak } from "../support/provider.mjs";
 import { startWorker } from "../support/worker.mjs";
 
-const readme = fs.readFileSync(inRoot("README.md"), "utf8");
+/** README and the pages of www/docs: `{ file, text, examples }`. */
+const pages = ["README.md", ...fs.readdirSync(inRoot("www/docs")).map((name) => `www/docs/${name}`)].map((file) => {
+  const text = fs.readFileSync(inRoot(file), "utf8");
+  return { file, text, examples: text.split(/^## /m).flatMap(examplesIn) };
+});
 
-/** The examples with their headings: `{ heading, text }`. */
-const examples = readme
-  .split(/^## /m)
-  .flatMap((section) => [...section.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => ({ heading: section.split("\n")[0], text: match[1] })));
+/** The examples of a section with its heading: `{ heading, text }`. */
+function examplesIn(section) {
+  return [...section.matchAll(/^```ts\n(.*?)^```/gms)].map((match) => ({ heading: section.split("\n")[0], text: match[1] }));
+}
 
-const exampleOf = (heading) => {
-  const found = examples.filter((each) => each.heading === heading);
-  assert.equal(found.length, 1, `README has ${found.length} examples under "${heading}"`);
+/** The only example of a page, or of a section of it. */
+function exampleOf(file, heading) {
+  const { examples } = pages.find((page) => page.file === file);
+  const found = examples.filter((each) => heading === undefined || each.heading === heading);
+  assert.equal(found.length, 1, `${file} has ${found.length} examples under "${heading}"`);
   return found[0].text;
-};
+}
 
 const asJs = (text) => esbuild.transformSync(text, { loader: "ts", format: "esm", target: "es2022" }).code;
 
-test("the examples in README compile, and are short", () => {
+test("the examples in README and www/docs compile, and are short", () => {
   const folder = inRoot("target/readme");
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
-  assert.ok(examples.length >= 6);
-  examples.forEach(({ text }, index) => {
-    assert.ok(text.trim().split("\n").length <= 18, `example ${index} has ${text.trim().split("\n").length} lines`);
+  const all = pages.flatMap(({ file, examples }) => examples.map(({ text }) => ({ file, text })));
+  assert.ok(all.length >= 8);
+  all.forEach(({ file, text }, index) => {
+    const length = text.trim().split("\n").length;
+    assert.ok(length <= (file === "README.md" ? 15 : 18), `an example in ${file} has ${length} lines`);
     fs.writeFileSync(path.join(folder, `example-${index}.ts`), text);
   });
   const { exports } = JSON.parse(fs.readFileSync(inRoot("package.json"), "utf8"));
@@ -48,7 +56,8 @@ test("the examples in README compile, and are short", () => {
     moduleResolution: "bundler",
     moduleDetection: "force",
     lib: ["ES2023", "DOM", "DOM.Iterable", "ESNext.Disposable"],
-    types: [],
+    types: ["node"],
+    typeRoots: [inRoot("node_modules/@types")],
     paths: Object.fromEntries(typed.map(([name, { types }]) => [path.posix.join("lockgate", name), [path.posix.join("../..", types)]])),
   };
   fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
@@ -66,11 +75,11 @@ async function runs(text) {
 }
 
 test("README's example for Node runs", async () => {
-  const said = await runs(exampleOf("In Node"));
+  const said = await runs(exampleOf("README.md", "A first Node program"));
   assert.match(said, /`clock` answered: \S+ 2 6\n$/, said);
 });
 
-/** Runs an example whose model is at an address of README, with a provider there that answers by `script`. */
+/** Runs an example whose model is at a local address, with a provider there that answers by `script`. */
 async function runsWith(text, script) {
   const provider = await openProvider(script);
   try {
@@ -82,32 +91,35 @@ async function runsWith(text, script) {
   }
 }
 
-test("README's example for models runs", async () => {
-  const { said, requests } = await runsWith(exampleOf("Models"), [{ body: speak.openai({ text: "Good day" }) }]);
+test("the example for models runs", async () => {
+  const { said, requests } = await runsWith(exampleOf("www/docs/models.md"), [{ body: speak.openai({ text: "Good day" }) }]);
   assert.equal(said, "Good day\n");
   assert.equal(requests[0].body.model, "qwen3");
 });
 
-test("README's example for people runs: asked, answered, and answered again", async () => {
+test("the example for approvals runs: asked, answered, and answered again", async () => {
   const call = { body: speak.openai({ calls: [{ id: "c1", name: "post", input: { text: "our news" } }] }) };
-  const { said } = await runsWith(exampleOf("People in control"), [call, { body: speak.openai({ text: "It is out." }) }, { body: speak.openai({ text: "Another answer." }) }]);
+  const { said } = await runsWith(exampleOf("www/docs/approvals.md"), [call, { body: speak.openai({ text: "It is out." }) }, { body: speak.openai({ text: "Another answer." }) }]);
   const [first, ...branches] = said.trim().split("\n");
   assert.equal(first, "It is out.");
   assert.equal(branches.length, 2);
   assert.equal(branches.filter((line) => line.endsWith("true")).length, 1);
 });
 
-test("README's example for keeping and deleting runs", async () => {
-  assert.equal(await runs(exampleOf("Keeping and deleting")), "");
+test("the example for a store of your own runs", async () => {
+  assert.match(await runs(exampleOf("www/docs/stores.md")), /pass [1-9]\d/);
+});
+
+test("the example for deleting old sessions runs", async () => {
+  assert.equal(await runs(exampleOf("www/docs/keeping-and-deleting.md")), "");
 });
 
 test("README's example for an edge worker runs", async () => {
-  const { miniflare } = await startWorker(asJs(exampleOf("In an edge worker")));
+  const { miniflare } = await startWorker(asJs(exampleOf("README.md", "A first worker")));
   try {
     const ask = (body, user = "alice") => miniflare.dispatchFetch("http://worker/", { method: "POST", body, headers: { "x-user": user } });
     const answer = await (await ask("Hello there")).json();
     assert.match(answer.text, /“Hello there”/);
-    assert.ok(answer.version > 0);
     const refused = await ask("Hello", "u".repeat(300));
     assert.equal(refused.status, 400);
     assert.equal((await refused.json()).code, "ID_INVALID");
@@ -126,7 +138,7 @@ test("README's example for a page runs", { skip: process.env.CHROMIUM ? false : 
   fs.cpSync(path.join(await project(), "node_modules/lockgate/dist"), path.join(folder, "lockgate"), { recursive: true });
   const page = '<!doctype html><link rel="icon" href="data:,"><title>readme</title><output></output><button></button><script type="module" src="./main.js"></script>';
   fs.writeFileSync(path.join(folder, "index.html"), page);
-  fs.writeFileSync(path.join(folder, "main.js"), asJs(exampleOf("In a page")).replace('"lockgate"', '"./lockgate/entry/browser.js"'));
+  fs.writeFileSync(path.join(folder, "main.js"), asJs(exampleOf("README.md", "A first page")).replace('"lockgate"', '"./lockgate/entry/browser.js"'));
   const served = await serve(folder);
   try {
     browser = await chromium.launch(launchOptions());
@@ -148,11 +160,13 @@ test("the wasm and its glue are within their budgets", () => {
   assert.deepEqual(overBudget(sizes(), { "core.wasm": wasm, "core.js": glue }), []);
 });
 
-test("the sizes in README are the budgets in package.json", () => {
+test("the sizes in the documentation are the budgets in package.json", () => {
+  const { text } = pages.find(({ file }) => file === "www/docs/loading.md");
   for (const [file, budget] of Object.entries(budgets())) {
     const number = Object.values(budget)[0].toLocaleString("en");
-    assert.ok(readme.includes(number), `README does not say ${number} for ${file}`);
+    assert.ok(text.includes(number), `www/docs/loading.md does not say ${number} for ${file}`);
   }
+  assert.ok(pages[0].text.includes(budgets().program.brotli.toLocaleString("en")));
 });
 
 test("the files that a page loads before it answers are within the budget", async () => {
@@ -161,12 +175,28 @@ test("the files that a page loads before it answers are within the budget", asyn
   assert.equal(program.brotli, 220_000);
 });
 
-test("every link in README and llms.txt leads to an existing file and heading", () => {
-  const headings = new Set(readme.match(/^## .*$/gm).map((line) => line.slice(3).toLowerCase().replace(/ /g, "-")));
-  for (const file of ["README.md", "llms.txt"]) {
-    const links = [...fs.readFileSync(inRoot(file), "utf8").matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]).filter((link) => !link.includes("://"));
-    assert.deepEqual(links.filter((link) => (link.startsWith("#") ? !headings.has(link.slice(1)) : !fs.existsSync(inRoot(link)))), [], file);
+test("every link in README, llms.txt and www/docs leads to an existing file and heading", () => {
+  for (const { file, text } of [...pages, { file: "llms.txt", text: fs.readFileSync(inRoot("llms.txt"), "utf8") }]) {
+    const headings = new Set((text.match(/^## .*$/gm) ?? []).map((line) => line.slice(3).toLowerCase().replace(/ /g, "-")));
+    const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]).filter((link) => !link.includes("://"));
+    const leads = (link) => (link.startsWith("#") ? headings.has(link.slice(1)) : fs.existsSync(inRoot(path.dirname(file), link)));
+    assert.deepEqual(links.filter((link) => !leads(link)), [], file);
   }
+});
+
+test("every file that the documentation of the package links to is in the package", async () => {
+  const folder = path.join(await project(), "node_modules/lockgate");
+  for (const file of [...pages.map((page) => page.file), "llms.txt"]) {
+    const text = fs.readFileSync(path.join(folder, file), "utf8");
+    const links = [...text.matchAll(/(?<!!\[[^\]]*)\]\(([^)#\s]+)\)/g)].map((match) => match[1]).filter((link) => !link.includes("://"));
+    const missing = links.filter((link) => !fs.existsSync(path.join(folder, path.dirname(file), link)));
+    assert.deepEqual(missing, [], file);
+  }
+});
+
+test("README is short, and names every page of www/docs", () => {
+  assert.ok(pages[0].text.split("\n").length <= 200);
+  assert.deepEqual(pages.slice(1).filter(({ file }) => !pages[0].text.includes(`(${file})`)).map(({ file }) => file), []);
 });
 
 test("every file and folder that ARCHITECTURE.md and CONTRIBUTING.md name exists", () => {

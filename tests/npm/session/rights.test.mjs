@@ -84,7 +84,7 @@ story("P-08: the host can find and delete unused sessions, and a running session
   for (const userId of ["alice", "bob"]) for (let n = 0; n < 130; n++) await agent.call("hello", slot(userId, n));
   const running = agent.call("takes long", { ...slot("bob", 7), model });
   await reached;
-  // Nothing is deleted automatically. This is the clean-up example of README.
+  // Nothing is deleted automatically. This is the example of www/docs/keeping-and-deleting.md.
   const sweep = async (before) => {
     for await (const { userId } of pages((page) => agent.listUsers(page))) {
       for await (const { sessionId, updatedAt, running } of pages((page) => agent.listSessions(userId, page))) {
