@@ -72,15 +72,21 @@ async fn read_fork(
     up_to: Option<&str>,
 ) -> Result<SessionCopy> {
     sessions.save_unsaved(slot).await?;
-    let (session, turns) = rarely(with_open_turns(sessions, slot)).await?;
-    refuse_if_pending(&session)?;
     let at = now(&**sessions.host());
     let close = |said: &[Rc<Message>]| {
         let results = open_calls::passed_over(said).into_iter().map(result_message);
         results.map(|message| stamped(message, &**sessions.host(), &at)).collect()
     };
-    let part = sessions.stored().read_fork(&session, turns, up_to, &close).await?;
-    part.ok_or_else(|| no_such(slot))
+    for _ in 0..ATTEMPTS {
+        let (session, turns) = rarely(with_open_turns(sessions, slot)).await?;
+        refuse_if_pending(&session)?;
+        let part = sessions.stored().read_fork(&session, turns, up_to, &close).await;
+        // If the session was changed or deleted meanwhile, its log entries may be missing.
+        if part.is_ok() || !sessions.stored().has_moved_on(&session).await? {
+            return part?.ok_or_else(|| no_such(slot));
+        }
+    }
+    Err(changes_too_fast(slot))
 }
 
 /// Takes a session back to the state before a question, and returns the messages to ask now, with the facts before the
