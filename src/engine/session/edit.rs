@@ -247,7 +247,9 @@ pub(in crate::engine) fn with_summary(
         (Some(text), _) => text.to_owned(),
         (None, changed) => changed.unwrap_or_default(),
     };
-    let summary = if text.is_empty() {
+    // A note that turns were left out stands in the place of a summary, and has no text of a summary.
+    let is_note = of_old.is_empty() && holder.as_ref().is_some_and(|holder| is_old(holder));
+    let summary = if text.is_empty() && !is_note {
         NewSummary::None
     } else if old.is_some() && text == of_old {
         NewSummary::Kept
