@@ -249,7 +249,8 @@ impl Sessions {
         Ok(entries.into_keys().find(|name| name.id == id))
     }
 
-    /// Whether the record of the accepted input still has the revision that we wrote.
+    /// Whether the record of the accepted input still has the revision that we wrote, and no input that has joined the
+    /// turn was logged by another node.
     async fn is_waiting(
         &self,
         session: &Session,
@@ -258,7 +259,9 @@ impl Sessions {
     ) -> Result<bool> {
         let found = self.records().get(session.keys.input(&turn.input.call_id)).await?;
         let is_ours = found.is_some_and(|it| Some(&it.revision) == revision);
-        Ok(seams::still_waits(is_ours))
+        let joined: Vec<_> = turn.joined.iter().map(|it| session.keys.input(&it.call_id)).collect();
+        let all_wait = joined.is_empty() || !self.records().get_all(&joined).await?.contains(&None);
+        Ok(seams::still_waits(is_ours && all_wait))
     }
 
     /// Why our turn must not be stored on top of the other; `None` if it may.
