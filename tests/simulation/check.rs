@@ -442,16 +442,22 @@ impl Checker<'_> {
     }
 
     /// The entries of the turns that a provider has rejected for their content, by the entry with the outcome.
-    fn rejected_turns(&self) -> Vec<(&Entry, Vec<&Entry>)> {
+    fn rejected_turns<'s>(&'s self) -> Vec<(&'s Entry, Vec<&'s Entry>)> {
         let codes = ErrorKind::ALL.iter().filter(|kind| is_for_content(**kind));
         let codes: Vec<_> = codes.map(|kind| Some(kind.code())).collect();
         let ends = self.session.entries.iter().filter(|(_, entry)| {
             codes.contains(&entry.outcome.as_ref().and_then(|outcome| outcome.code.as_deref()))
         });
-        let turn = |(name, end): (&String, _)| {
+        let ends: Vec<_> = ends.collect();
+        let rejected: HashSet<_> = ends.iter().map(|(_, end)| &end.call_id).collect();
+        let turn = |&(name, end): &(&'s String, &'s Entry)| {
             let (mut names, mut before) = (self.turn_of(name), Some(name.clone()));
-            let asks =
-                |it: &String| self.session.entries[it].messages.iter().any(|it| it.is_question());
+            // The question of another rejected call does not belong to this turn.
+            let asks = |it: &String| {
+                let entry = &self.session.entries[it];
+                let is_other = entry.call_id != end.call_id && rejected.contains(&entry.call_id);
+                !is_other && entry.messages.iter().any(|it| it.is_question())
+            };
             // A call that is repeated with its callId has its question in an earlier entry.
             while !names.iter().any(asks)
                 && let Some(earlier) = before.and_then(|name| self.spoken_before(&name))
@@ -461,7 +467,7 @@ impl Checker<'_> {
             }
             (end, names.iter().map(|name| &self.session.entries[name]).collect())
         };
-        ends.map(turn).collect()
+        ends.iter().map(turn).collect()
     }
 
     /// The messages of rejected turns, which later requests may leave out.
