@@ -283,17 +283,19 @@ impl Checker<'_> {
 
     /// Whether one entry comes before the other.
     fn are_of_one_path(&self, one: &str, other: &str) -> bool {
-        let is_before = |one: &str, other: &str| {
-            let mut name = Some(other.to_owned());
-            while let Some(next) = name {
-                if next == one {
-                    return true;
-                }
-                name = self.session.entries[&next].parent.as_ref().map(EntryRef::to_string);
+        self.is_before(one, other) || self.is_before(other, one)
+    }
+
+    /// Whether an entry is the other one or comes before it.
+    fn is_before(&self, one: &str, other: &str) -> bool {
+        let mut name = Some(other.to_owned());
+        while let Some(next) = name {
+            if next == one {
+                return true;
             }
-            false
-        };
-        is_before(one, other) || is_before(other, one)
+            name = self.session.entries[&next].parent.as_ref().map(EntryRef::to_string);
+        }
+        false
     }
 
     /// Whether the session may have switched to another place in its log before a moment.
@@ -441,8 +443,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The entries of the turns that a provider has rejected for their content, by the entry with the outcome.
-    fn rejected_turns<'s>(&'s self) -> Vec<(&'s Entry, Vec<&'s Entry>)> {
+    /// The entries of the turns that a provider has rejected for their content, by the name of the entry with the outcome.
+    fn rejected_turns<'s>(&'s self) -> Vec<(&'s String, Vec<&'s Entry>)> {
         let codes = ErrorKind::ALL.iter().filter(|kind| is_for_content(**kind));
         let codes: Vec<_> = codes.map(|kind| Some(kind.code())).collect();
         let ends = self.session.entries.iter().filter(|(_, entry)| {
@@ -450,8 +452,8 @@ impl Checker<'_> {
         });
         let ends: Vec<_> = ends.collect();
         let rejected: HashSet<_> = ends.iter().map(|(_, end)| &end.call_id).collect();
-        let turn = |&(name, end): &(&'s String, &'s Entry)| {
-            let (mut names, mut before) = (self.turn_of(name), Some(name.clone()));
+        let turn = |(name, end): &(&'s String, &'s Entry)| {
+            let (mut names, mut before) = (self.turn_of(name), Some((*name).clone()));
             // The question of another rejected call does not belong to this turn.
             let asks = |it: &String| {
                 let entry = &self.session.entries[it];
@@ -465,7 +467,7 @@ impl Checker<'_> {
                 names.push(earlier.clone());
                 before = Some(earlier);
             }
-            (end, names.iter().map(|name| &self.session.entries[name]).collect())
+            (*name, names.iter().map(|name| &self.session.entries[name]).collect())
         };
         ends.iter().map(turn).collect()
     }
@@ -476,19 +478,25 @@ impl Checker<'_> {
         turns.flat_map(|entry| &entry.messages).map(|message| &*message.id).collect()
     }
 
-    /// Checks that a question that was rejected for its content is not in later requests, unless it was answered later.
+    /// Checks that a question that was rejected for its content is not in later requests on the same path, unless it was
+    /// answered later. A path that a resend, a switch or a copy has taken from before the rejection does not know of it.
     fn check_rejected(&self) {
         let attempts = self.history.attempts.borrow();
         let rejected = self.rejected_turns();
+        let entry_of = |name: &str| &self.session.entries[name];
         let is_answered = |id: &str| {
             let mut entries = self.session.entries.values();
             entries.any(|entry| {
-                let is_rejected =
-                    |(_, turn): &(&Entry, Vec<&Entry>)| turn.iter().any(|it| it.id == entry.id);
+                // The question of an earlier call, which ended in an approval, is answered by that call.
+                let is_rejected = |(end, turn): &(&String, Vec<&Entry>)| {
+                    let is_own = entry.call_id == entry_of(end).call_id;
+                    is_own && turn.iter().any(|it| it.id == entry.id)
+                };
                 !rejected.iter().any(is_rejected) && entry.messages.iter().any(|it| it.id == id)
             })
         };
-        for (end, turn) in &rejected {
+        for (name, turn) in &rejected {
+            let end = entry_of(name);
             let own = turn.iter().filter(|entry| entry.call_id == end.call_id);
             let asked = own.flat_map(|entry| &entry.messages).filter(|it| it.is_question());
             let asked: Vec<_> = asked.filter(|it| !is_answered(&it.id)).collect();
@@ -506,7 +514,9 @@ impl Checker<'_> {
             {
                 let question = &self.history.questions.borrow()[call.question];
                 // In a copy that was made before the end of the turn, the question is not rejected.
-                let is_later = question.resends.is_none() && question.slot == self.slot;
+                let is_later = question.resends.is_none()
+                    && question.slot == self.slot
+                    && self.entries_of(&call.call_id).any(|it| self.is_before(name, it));
                 let Some(shown) = call.requests.first().filter(|_| is_later) else {
                     continue;
                 };
@@ -518,6 +528,12 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// The names of the entries of a call.
+    fn entries_of(&self, call_id: &str) -> impl Iterator<Item = &String> {
+        let entries = self.session.entries.iter();
+        entries.filter(move |(_, entry)| entry.call_id == call_id).map(|(name, _)| name)
     }
 
     /// Checks that requests start like the path, and contain all turns that were acknowledged before.
