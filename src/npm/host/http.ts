@@ -2,12 +2,17 @@
 
 import { LockgateError } from "../errors.js";
 import type { JsResponse } from "../glue.js";
-import type { Filter } from "./secrets.js";
+import { SecretFilter } from "./secret-filter.js";
+import type { KnownSecrets } from "./secret-search.js";
 import { Secrets } from "./secrets.js";
 import type { HttpModelOptions } from "../types.js";
 
 /** The path below the base URL, headers, and the header of the API key with the prefix before the key. */
 type RequestHead = readonly [path: string, headers: readonly (readonly [string, string])[], key: readonly [string, string]];
+
+/** How much of a response is read after its answer is complete, in bytes and milliseconds. */
+const MOST_REST = 64 * 1_024;
+const MOST_REST_MS = 1_000;
 
 /** Sends a request of a model. */
 export type SendRequest = (head: string, body: Uint8Array) => JsResponse;
@@ -31,10 +36,14 @@ class Target {
     this.#extraHeaders = extraHeaders;
     this.#base = new URL(options.baseUrl);
     const { username, password, searchParams } = this.#base;
-    for (const value of [username, password, decodeURIComponent(username), decodeURIComponent(password), ...searchParams.values()]) this.secrets.add(value);
-    for (const value of Object.values(options.headers ?? {})) this.#know(String(value));
     // `fetch` refuses a URL that contains a user name or a password.
     if (username !== "" || password !== "") this.#basic = btoa(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    this.secrets.keepNamed("user", decodeURIComponent(username));
+    this.secrets.keepNamed("password", decodeURIComponent(password));
+    this.secrets.keepNamed("authorization", this.#basic ?? "");
+    for (const [name, value] of searchParams) this.secrets.keepNamed(name, value);
+    for (const [name, value] of Object.entries(options.headers ?? {})) this.secrets.keepNamed(name, String(value));
+    if (typeof options.apiKey === "string") this.secrets.keepNamed("key", options.apiKey);
     this.#base.username = this.#base.password = "";
   }
 
@@ -69,12 +78,6 @@ class Target {
     for (const [own, value] of Object.entries(headers)) all.set(own, value);
     return all;
   }
-
-  /** A header's value is a secret, and so is each of its words: the key often follows a word such as `Bearer`. */
-  #know(value: string): void {
-    this.secrets.add(value);
-    for (const word of value.split(/\s+/)) this.secrets.add(word);
-  }
 }
 
 class SentRequest implements JsResponse {
@@ -84,11 +87,14 @@ class SentRequest implements JsResponse {
   readonly #begun: Promise<void>;
   #response: Response | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  #filter: Filter | undefined;
+  /** The secrets when the request was sent, with its own. Other calls may have made the model forget its key since. */
+  #secrets: KnownSecrets;
+  #filter: SecretFilter | undefined;
   #over = false;
 
   constructor(target: Target, head: RequestHead, body: Uint8Array) {
     this.#target = target;
+    this.#secrets = target.secrets.known();
     this.#begun = this.#begin(head, body);
     // The promise may be rejected by a cancel before any code waits for it.
     this.#begun.catch(() => {});
@@ -100,7 +106,7 @@ class SentRequest implements JsResponse {
 
   header(name: string): string | undefined {
     const value = this.#response?.headers.get(name);
-    return value === null || value === undefined ? undefined : this.#target.secrets.text(value);
+    return value === null || value === undefined ? undefined : this.#secrets.text(value);
   }
 
   async next(): Promise<Uint8Array> {
@@ -111,6 +117,13 @@ class SentRequest implements JsResponse {
       if (clean.length > 0) return clean;
     }
     return new Uint8Array();
+  }
+
+  done(): void {
+    if (this.#over) return;
+    this.#over = true;
+    // Code of the user must not run while Rust is on the stack: the body may be a stream of the user's.
+    queueMicrotask(() => void this.#drain());
   }
 
   cancel(): void {
@@ -126,6 +139,7 @@ class SentRequest implements JsResponse {
     // Code of the user must not run while Rust is on the stack, because it may call into Rust.
     await null;
     const init = { method: "POST", headers: await this.#headers(headers, key), body, signal: this.#controller.signal };
+    this.#secrets = this.#target.secrets.known();
     // Redirects are never followed, because the request to the new URL would contain the key.
     const response = await this.#fetch(this.#target.at(path), { ...init, redirect: "manual", ...pageOnly() } as RequestInit);
     if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
@@ -136,7 +150,7 @@ class SentRequest implements JsResponse {
     }
     this.#response = response;
     this.status = response.status;
-    this.#filter = this.#target.secrets.filter();
+    this.#filter = new SecretFilter(this.#secrets);
     this.#reader = response.body?.getReader();
   }
 
@@ -144,6 +158,7 @@ class SentRequest implements JsResponse {
     try {
       return await this.#target.headers(headers, key);
     } catch (error) {
+      this.#secrets = this.#target.secrets.known();
       throw new LockgateError("MODEL_AUTH", `cannot get the key or the headers: ${this.#words(error)}`, { hint: "check apiKey and headers" });
     }
   }
@@ -164,6 +179,28 @@ class SentRequest implements JsResponse {
     }
   }
 
+  /** Reads the rest of the response, so that its connection can be used again. A long or slow rest is cut off. */
+  async #drain(): Promise<void> {
+    const reader = this.#reader;
+    if (reader === undefined) return;
+    const stop = (): void => {
+      this.#controller.abort();
+      reader.cancel().catch(() => {});
+    };
+    const limit = setTimeout(stop, MOST_REST_MS);
+    try {
+      let n = 0;
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        n += next.value.length;
+        if (n > MOST_REST) return stop();
+      }
+    } catch {
+      // The answer is complete: what breaks now loses nothing.
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
   /** The original error is not passed on: it may contain the request, and so the key. */
   #unreachable(error: unknown, what: string): LockgateError {
     return new LockgateError("MODEL_NETWORK", `${what}: ${this.#words(error)}`, { hint: likelyCause(this.#target.url, error) });
@@ -173,7 +210,7 @@ class SentRequest implements JsResponse {
     const { message, cause } = (error ?? {}) as { message?: unknown; cause?: { code?: unknown } };
     const code = typeof cause?.code === "string" ? ` (${cause.code})` : "";
     const words = `${typeof message === "string" ? message : String(error)}${code}`;
-    return this.#target.secrets.text(words).slice(0, 500);
+    return this.#secrets.text(words).slice(0, 500);
   }
 }
 
