@@ -2,6 +2,7 @@
 //!
 //! Derived `Deserialize` code for our unions would be much larger, and its errors would say less.
 
+pub mod halves;
 mod write;
 
 use serde_json::{Map, Value};

@@ -33,6 +33,8 @@ pub enum Delta {
     Provider(Value),
     /// The current block ends. What follows is a new block, even of the same type. Only our dialects send it.
     End,
+    /// Half a character was replaced in a text: its other half never came. Only our dialects send it.
+    Replaced,
     /// The usage. A number given here replaces an earlier one.
     Usage {
         /// Tokens of the request.

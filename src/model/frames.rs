@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::json::halves;
 
 /// Longest line, event or document, in bytes.
 const LONGEST: usize = 8 * 1_024 * 1_024;
@@ -104,7 +105,7 @@ impl Frames {
             Framing::Events if line.is_empty() => self.end_event(out),
             Framing::Events => self.field(&line),
             Framing::Lines if line.is_empty() => {}
-            Framing::Lines if serde_json::from_str::<Value>(&text(&line)).is_ok() => {
+            Framing::Lines if is_json(&text(&line)) => {
                 out.push(text(&line));
             }
             Framing::Lines | Framing::Document => {
@@ -144,6 +145,10 @@ impl Frames {
             out.push(text(&data));
         }
     }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<Value>(&halves::replaced(text)).is_ok()
 }
 
 /// Bytes that are not UTF-8 are replaced.

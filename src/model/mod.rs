@@ -9,6 +9,7 @@ mod calls;
 mod dialect;
 pub mod frames;
 pub mod gemini;
+mod halves;
 pub mod openai;
 pub mod options;
 pub mod provider;

@@ -8,11 +8,12 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::Local;
-use crate::json;
+use crate::json::{self, halves};
 use crate::message::Delta;
 use crate::model::calls::CallNumbers;
 use crate::model::dialect::{Dialect, Flavour};
 use crate::model::frames::Frames;
+use crate::model::halves::OpenHalves;
 use crate::model::options::ProviderOptions;
 use crate::model::reply::{ReplyDeltas, refusal};
 use crate::model::request::RenderInput;
@@ -125,6 +126,8 @@ pub struct ReplyReader {
     frames: Frames,
     reply: ReplyDeltas,
     calls: CallNumbers,
+    /// Halves of characters that wait for the next delta.
+    halves: OpenHalves,
     /// The error that ends the reply, once earlier deltas are taken.
     failed: Option<Error>,
 }
@@ -137,6 +140,7 @@ impl ReplyReader {
             frames: Frames::default(),
             reply: ReplyDeltas::of(&options.model),
             calls: CallNumbers::default(),
+            halves: OpenHalves::default(),
             failed: None,
         }
     }
@@ -175,6 +179,9 @@ impl ReplyReader {
             self.failed = Some(error);
             self.reply.is_over = true;
         }
+        if self.reply.is_over {
+            self.halves.end(&mut self.reply.deltas);
+        }
         std::mem::take(&mut self.reply.deltas)
     }
 
@@ -192,14 +199,23 @@ impl ReplyReader {
             if frame.is_empty() || frame == "[DONE]" {
                 continue;
             }
-            let value = json::foreign(frame.as_bytes(), json::DEEPEST).map_err(|error| {
+            let marked = halves::marked(frame);
+            let text = marked.as_deref().unwrap_or(frame);
+            let value = json::foreign(text.as_bytes(), json::DEEPEST).map_err(|error| {
                 let message = format!("the model sent something that is not JSON: {error}");
                 Error::new(ErrorKind::ModelFailed, message).hint("check what baseUrl really serves")
             })?;
-            match value {
-                Value::Array(items) => items.iter().try_for_each(|item| self.frame(item))?,
-                value => self.frame(&value)?,
+            let before = std::mem::take(&mut self.reply.deltas);
+            let read = match value {
+                Value::Array(items) => items.iter().try_for_each(|item| self.frame(item)),
+                value => self.frame(&value),
+            };
+            let mut deltas = std::mem::replace(&mut self.reply.deltas, before);
+            if marked.is_some() || !self.halves.is_empty() {
+                deltas = self.halves.join(deltas, marked.is_some());
             }
+            self.reply.deltas.append(&mut deltas);
+            read?;
         }
         Ok(())
     }
@@ -231,7 +247,10 @@ impl ProviderDeltas {
                 return Ok(deltas);
             }
         }
-        self.reading.failure().map_or(Ok(Vec::new()), Err)
+        if let Some(error) = self.reading.failure() {
+            return Err(error);
+        }
+        Ok(Vec::new())
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::json::halves;
 use crate::message::{Delta, Finish};
 use crate::model::wire::{JsonPart, object};
 use crate::policy::failure::{self, Failure};
@@ -179,7 +180,8 @@ pub(super) fn refusal(failure: Failure<'_>) -> Error {
 
 /// The error for an error object inside a reply with status 200.
 pub(super) fn broken(frame: &Value) -> Error {
-    refusal(Failure { status: 200, body: &frame.to_string(), ..Failure::default() })
+    let body = halves::without_marks(&frame.to_string());
+    refusal(Failure { status: 200, body: &body, ..Failure::default() })
 }
 
 fn hint(kind: ErrorKind) -> Option<&'static str> {

@@ -1,9 +1,11 @@
 //! Builds a reply from deltas, and the events that show how it grows.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::event::Event;
-use crate::json::{self, Object};
+use crate::json::{self, Object, halves};
 use crate::message::{Block, CallState, Delta, Finish, Message, Role, ToolUse, Usage};
 
 /// A complete reply of a model.
@@ -27,6 +29,8 @@ pub struct Assembly {
     parts: Vec<ReplyPart>,
     usage: Usage,
     finish: Option<Finish>,
+    /// Whether half a character was replaced.
+    replaced: bool,
 }
 
 #[derive(Debug)]
@@ -62,7 +66,13 @@ struct CallPart {
 impl Assembly {
     /// A new reply, which becomes the message with this id.
     pub fn new(message_id: String) -> Assembly {
-        Assembly { message_id, parts: Vec::new(), usage: Usage::default(), finish: None }
+        Assembly {
+            message_id,
+            parts: Vec::new(),
+            usage: Usage::default(),
+            finish: None,
+            replaced: false,
+        }
     }
 
     /// Adds a delta, and appends the events that it causes.
@@ -73,6 +83,7 @@ impl Assembly {
             Delta::ToolCall { .. } => self.call(delta, events),
             Delta::Provider(data) => self.keep(data, events),
             Delta::End => self.close_all(events),
+            Delta::Replaced => self.replaced = true,
             Delta::Usage { input, output, cached } => {
                 let usage = &mut self.usage;
                 usage.input_tokens = input.unwrap_or(usage.input_tokens);
@@ -86,6 +97,15 @@ impl Assembly {
     /// Whether the model has sent the reason for its end.
     pub fn is_finished(&self) -> bool {
         self.finish.is_some()
+    }
+
+    /// Whether half a character was replaced in the reply, or is replaced when its tool calls are read.
+    pub fn has_halves(&self) -> bool {
+        let is_call_with_half = |part: &ReplyPart| match part {
+            ReplyPart::Call(call) => matches!(halves::replaced(&call.arguments), Cow::Owned(_)),
+            _ => false,
+        };
+        self.replaced || self.parts.iter().any(is_call_with_half)
     }
 
     /// Whether a client has seen something of the reply.
@@ -342,7 +362,7 @@ fn read_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
     }
-    match json::foreign(text.as_bytes(), json::DEEPEST) {
+    match json::foreign(halves::replaced(text).as_bytes(), json::DEEPEST) {
         Ok(value @ Value::Object(_)) => Ok(value),
         Ok(_) => {
             Err("The arguments are not a JSON object. Send one object with the tool's parameters."

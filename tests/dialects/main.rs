@@ -12,6 +12,7 @@
 )]
 
 mod chance;
+mod halves;
 mod histories;
 mod streams;
 mod wire;

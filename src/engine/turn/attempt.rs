@@ -130,6 +130,10 @@ impl ModelAttempts<'_> {
         let received = self.receive(session, attempt, &tools, &changes, &assembly).await;
         let assembly = assembly.replace(Assembly::new(String::new()));
         let is_visible = assembly.is_visible();
+        if assembly.has_halves() {
+            let message = "half a character was replaced in what the model said";
+            self.scope.warn("text", message.to_owned());
+        }
         let mut events = Vec::new();
         let seconds = (self.scope.host.now_ms() - started) / 1_000.0;
         let reply = assembly.finish(seconds, &mut events);

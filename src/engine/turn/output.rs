@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
-use crate::json::{DEEPEST, foreign};
+use crate::json::{DEEPEST, foreign, halves};
 use crate::message::{Block, Finish};
 use crate::port::ToolSpec;
 use crate::run::ModelReply;
@@ -115,7 +115,7 @@ impl Output {
         let value = match call {
             Some(call) => call.input.clone(),
             None if reply.message.tool_uses().next().is_some() => return Ok(reply),
-            None => foreign(unfenced(&reply.message.text()).as_bytes(), DEEPEST)
+            None => foreign(halves::replaced(unfenced(&reply.message.text())).as_bytes(), DEEPEST)
                 .map_err(|_| format!("Give the answer by calling the tool {TOOL}."))?,
         };
         let value = match value.get("value") {

@@ -152,7 +152,7 @@ class Gap {
 
 /**
  * The deltas that arrived and were not taken yet. Neighbouring text deltas are joined. Half a character (a high
- * surrogate) at the end of a delta waits for its other half at the start of the next delta.
+ * surrogate) at the end of text, thinking or arguments waits for its other half in the next delta of the same block.
  */
 class Pieces {
   /** How many deltas have arrived since the last time they were taken. */
@@ -163,13 +163,13 @@ class Pieces {
   /** The last delta, while text can be added to it. */
   #last: Words | undefined;
   #half: Words = { type: "", text: "" };
+  /** The halves that wait in the arguments of tool calls, by the index of the call. */
+  readonly #halvesOfCalls = new Map<unknown, string>();
 
   push(delta: ModelDelta): void {
     this.n += 1;
     if (!isWords(delta)) {
-      this.#last = undefined;
-      this.#deltas.push(delta);
-      this.isUrgent = true;
+      this.#pushOther(delta);
       return;
     }
     // The usual case: more text of the same type, without half characters.
@@ -177,7 +177,8 @@ class Pieces {
       this.#last.text += delta.text;
       return;
     }
-    const text = delta.type === this.#half.type ? this.#half.text + delta.text : delta.text;
+    if (delta.type !== this.#half.type) this.#endText();
+    const text = this.#half.text + delta.text;
     const cut = isHalf(text) ? text.length - 1 : text.length;
     this.#half = { type: delta.type, text: text.slice(cut) };
     this.#add(delta, text.slice(0, cut));
@@ -185,16 +186,44 @@ class Pieces {
 
   /** The stream has ended. Half a character that is left is passed on unchanged. */
   end(): void {
-    const { type, text } = this.#half;
-    if (text === "") return;
-    this.n += 1;
-    this.#deltas.push({ type, text } as ModelDelta);
+    const before = this.#deltas.length;
+    this.#endText();
+    for (const [index, half] of this.#halvesOfCalls) this.#deltas.push({ type: "tool-call", ...(index !== undefined && { index }), arguments: half } as ModelDelta);
+    this.#halvesOfCalls.clear();
+    this.n += this.#deltas.length - before;
   }
 
   take(): readonly ModelDelta[] {
     const deltas = this.#deltas;
     [this.n, this.#deltas, this.#last, this.isUrgent] = [0, [], undefined, false];
     return deltas;
+  }
+
+  /** A delta that is neither text nor thinking. It ends the text before it, unless it only counts tokens. */
+  #pushOther(delta: ModelDelta): void {
+    const { type } = (delta ?? {}) as { type?: unknown };
+    if (type === "finish") this.end();
+    else if (type !== "usage") this.#endText();
+    this.#last = undefined;
+    this.#deltas.push(type === "tool-call" ? this.#joinedCall(delta as CallDelta) : delta);
+    this.isUrgent = true;
+  }
+
+  #joinedCall(delta: CallDelta): ModelDelta {
+    const half = this.#halvesOfCalls.get(delta.index) ?? "";
+    if (typeof delta.arguments !== "string" || delta.arguments === "" || (half === "" && !isHalf(delta.arguments))) return delta;
+    const text = half + delta.arguments;
+    const cut = isHalf(text) ? text.length - 1 : text.length;
+    if (cut < text.length) this.#halvesOfCalls.set(delta.index, text.slice(cut));
+    else this.#halvesOfCalls.delete(delta.index);
+    return { ...delta, arguments: text.slice(0, cut) };
+  }
+
+  /** The block of the half that waits has ended. The half is passed on unchanged. */
+  #endText(): void {
+    const { type, text } = this.#half;
+    this.#half = { type: "", text: "" };
+    if (text !== "") this.#add({ type, text }, text);
   }
 
   #add(delta: Words, text: string): void {
@@ -207,6 +236,8 @@ class Pieces {
     this.#deltas.push(own as ModelDelta);
   }
 }
+
+type CallDelta = Extract<ModelDelta, { readonly type: "tool-call" }>;
 
 interface Words {
   readonly type: string;
