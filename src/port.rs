@@ -155,6 +155,9 @@ pub trait HttpAnswer {
     fn header(&self, name: &str) -> Option<String>;
     /// The bytes that have arrived, at least one. An empty list is the end.
     fn next(&mut self) -> Local<'_, Result<Vec<u8>>>;
+    /// No more bytes are needed. The rest of the answer is read in the background, so that its connection can be used
+    /// again. An answer that is dropped without this is cancelled.
+    fn done(&mut self) {}
 }
 
 /// A request to a model.

@@ -109,6 +109,7 @@ async fn refused(answer: Box<dyn HttpAnswer>, is_large: bool, at_ms: f64) -> Err
         }
         body.extend(more);
     }
+    answer.done();
     refusal(Failure {
         status: answer.status(),
         body: &String::from_utf8_lossy(&body),
@@ -250,6 +251,7 @@ impl ProviderDeltas {
         if let Some(error) = self.reading.failure() {
             return Err(error);
         }
+        self.answer.done();
         Ok(Vec::new())
     }
 }

@@ -103,6 +103,7 @@ export interface JsResponse {
   readonly status: number;
   header(name: string): string | undefined;
   next(): unknown;
+  done(): void;
   cancel(): void;
 }
 

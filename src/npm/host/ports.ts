@@ -106,6 +106,10 @@ function responsePort(instance: Instance, response: JsResponse): JsResponse {
     },
     header: (name: string) => response.header(name),
     next: () => response.next(),
+    done() {
+      forget();
+      response.done();
+    },
     cancel() {
       forget();
       response.cancel();

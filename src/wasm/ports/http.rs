@@ -28,7 +28,10 @@ extern "C" {
     /// The bytes that have arrived, or a promise of them. No bytes mean the end.
     #[wasm_bindgen(method, catch)]
     fn next(this: &JsResponse) -> JsResult<JsValue>;
-    /// Cancels the request, but only after Rust has returned.
+    /// Reads the rest of the response, but only after Rust has returned, so that its connection can be used again.
+    #[wasm_bindgen(method, catch)]
+    fn done(this: &JsResponse) -> JsResult<()>;
+    /// Cancels the request, but only after Rust has returned. Does nothing after `done`.
     #[wasm_bindgen(method, catch)]
     fn cancel(this: &JsResponse) -> JsResult<()>;
 }
@@ -77,6 +80,10 @@ impl HttpAnswer for AnswerOverJs {
             let bytes = settled(answer.next(), ErrorKind::ModelNetwork).await?;
             Ok(bytes.dyn_into::<Uint8Array>().map(|bytes| bytes.to_vec()).unwrap_or_default())
         })
+    }
+
+    fn done(&mut self) {
+        let _ = self.0.done();
     }
 }
 
