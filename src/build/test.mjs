@@ -26,6 +26,7 @@ function allStages() {
     { name: "browser", run: browserTests },
     { name: "package", run: () => packageTests(".test.mjs") },
     { name: "chromium", run: chromiumTests },
+    { name: "hosts", run: () => hostTests(".test.mjs") },
     { name: "ui", run: uiTests },
     { name: "packaging", run: packagingTests },
     { name: "long", run: longStage, onlyWhenAsked: true },
@@ -38,6 +39,7 @@ async function longStage() {
   const inputs = { INPUTS: "1000000" };
   add(total, await cargoTests([["--profile", "fast", "--test", "fuzz"]], inputs));
   add(total, await nodeTests("tests/ui", inputs, "-fuzz.test.mjs"));
+  add(total, await hostTests(".long.mjs"));
   return total;
 }
 
@@ -106,6 +108,22 @@ async function chromiumTests() {
   if (!chromium) return skipStage(chromiumMissing);
   await build();
   return nodeTests("tests/chromium", { LOCKGATE_TARBALL: await packOnce(), CHROMIUM: chromium });
+}
+
+// Stories in every browser. A browser that is missing skips its tests, which says why.
+async function hostTests(ending) {
+  const tools = await prepare(["chromium", "browsers"], { quiet: true });
+  for (const why of [tools.chromiumMissing, tools.firefoxMissing, tools.webkitMissing]) if (why) console.log(why);
+  await build();
+  const programs = {
+    CHROMIUM: tools.chromium,
+    FIREFOX: tools.firefox,
+    WEBKIT_DRIVER: tools.webkitDriver,
+    WEBKIT_BROWSER: tools.webkitBrowser,
+    XVFB: tools.xvfb,
+  };
+  const found = Object.fromEntries(Object.entries(programs).filter(([, program]) => program));
+  return nodeTests("tests/hosts", { LOCKGATE_TARBALL: await packOnce(), ...found }, ending);
 }
 
 // Tests the packed package in empty projects with bundlers and Node versions, and prints a table of the results.

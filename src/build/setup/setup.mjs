@@ -4,6 +4,7 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import process from "node:process";
+import { prepareBrowsers } from "./browsers.mjs";
 import { prepareChromium } from "./chromium.mjs";
 import { prepareModelServer } from "./model-server.mjs";
 import { toolsFolder } from "./packages.mjs";
@@ -30,6 +31,7 @@ const preparers = {
   binaryen: prepareBinaryen,
   bindgen: prepareBindgen,
   chromium: prepareChromium,
+  browsers: prepareBrowsers,
   servers: prepareServers,
   modelServer: prepareModelServer,
 };
@@ -37,10 +39,10 @@ const alsoNeeds = { wasm: ["rust"], bindgen: ["rust"], binaryen: ["npm"] };
 const prepared = new Map();
 
 /**
- * Installs the named tools (`npm`, `rust`, `wasm`, `bindgen`, `binaryen`, `chromium`, `servers`, `modelServer`) if they are
+ * Installs the named tools (`npm`, `rust`, `wasm`, `bindgen`, `binaryen`, `chromium`, `browsers`, `servers`, `modelServer`) if they are
  * missing, and returns the paths of their programs. Installations are always reported; with `quiet`, tools that were there are not.
- * Chromium and the servers may stay missing: then their path is null, and `chromiumMissing`, `serversMissing` or
- * `modelServerMissing` says why, and what to do.
+ * Browsers and servers may stay missing: then their path is null, and `chromiumMissing`, `firefoxMissing`, `webkitMissing`,
+ * `serversMissing` or `modelServerMissing` says why, and what to do.
  */
 export async function prepare(needs, { quiet = false } = {}) {
   const wanted = new Set(needs.flatMap((need) => [need, ...(alsoNeeds[need] ?? [])]));

@@ -23,7 +23,7 @@ import type {
 } from "../types.js";
 import type { SearchOptions } from "../types/session.js";
 import { checkSearch } from "../session/search.js";
-import { storageReport } from "./storage.js";
+import { DENIED, storageReport } from "./storage.js";
 import { CallMap, FIRST_CHILD_TAG, childCall } from "../subagent/calls.js";
 import { modelsOf } from "../subagent/options.js";
 import { checkSessionFilter } from "../session/listeners.js";
@@ -39,6 +39,8 @@ export class AgentHandle implements Agent {
   readonly #checked: CheckedOptions;
   readonly #calls = new CallMap((tag) => childCall(this.#core(), tag, this.#calls, this.#checked.children));
   readonly #node = newNode();
+  /** Whether the browser denied the store when the agent was made. */
+  readonly #isDenied: boolean;
   readonly #subscriptions: Subscriptions;
   /** Work that goes on after replies; `drain` waits for it. */
   readonly #after = new Set<Promise<void>>();
@@ -50,9 +52,10 @@ export class AgentHandle implements Agent {
   #shutting = false;
   #closed = false;
 
-  constructor(engine: Engine, checked: CheckedOptions, makeGuard: MakeEndGuard) {
+  constructor(engine: Engine, checked: CheckedOptions, isDenied: boolean, makeGuard: MakeEndGuard) {
     this.name = checked.name;
     this.#engine = engine;
+    this.#isDenied = isDenied;
     this.#checked = checked;
     this.#guard = makeGuard(checked.shutdownSignals, { stop: (now) => this.#endCalls(now), checkpoint: () => this.#enter((core) => core.checkpoint()) });
     const { store, crossTab } = checked;
@@ -312,6 +315,8 @@ export class AgentHandle implements Agent {
   async #warn(call: CallHandle): Promise<void> {
     const { store, ownStore } = this.#checked;
     this.#warned = true;
+    // The call fails soon, so it gets this warning at once.
+    if (this.#isDenied) return void call.warn("storage", DENIED);
     if (!ownStore && store.capabilities.shared === "process") return;
     const { warnings } = await this.storage();
     // If the call has ended meanwhile, it did not get every warning: the next call gets them.

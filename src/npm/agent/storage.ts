@@ -1,14 +1,33 @@
 // The report of `agent.storage()`: how long the store keeps its data, who shares it, and how full it is.
 
-import { webLocks } from "../host/locks.js";
+import { isDenied, webLocks } from "../host/locks.js";
+import { storeInternals } from "../values/internals.js";
 import type { StorageReport, Store, StoreCapabilities } from "../types.js";
 
 /** Above this part of the quota the report has a warning. */
 const NEARLY_FULL = 0.8;
 
+/** The warning where the browser denies the store. */
+export const DENIED = "the browser denies this page its storage, as in a sandboxed frame: nothing can be stored here, and calls fail; use memoryStore()";
+
+/** Whether the browser denies this page a store of its own, such as IndexedDB. Nothing is created to find out. */
+export async function isStoreDenied(store: Store): Promise<boolean> {
+  const own = storeInternals(store)?.own;
+  try {
+    if (own !== undefined && "localStorage" in own) void (globalThis as { localStorage?: unknown }).localStorage;
+    if (own !== undefined && "indexedDb" in own) await (globalThis as { indexedDB?: Partial<IDBFactory> }).indexedDB?.databases?.();
+    return false;
+  } catch (error) {
+    return isDenied(error);
+  }
+}
+
 /** Reports on the store and this host. It never requests persistence from the browser, because some browsers would ask the user. */
 export async function storageReport(store: Store, crossTab: boolean): Promise<StorageReport> {
   const { capabilities } = store;
+  if (await isStoreDenied(store)) {
+    return { store: String(store.name), durability: "not-durable", crossTab: false, ...NO_NUMBERS, warnings: [DENIED] };
+  }
   const isBrowsers = capabilities.shared === "origin";
   const { persisted, usage, quota } = isBrowsers ? await browserStorage() : NOTHING_KNOWN;
   const durability = durabilityOf(capabilities, persisted);
@@ -37,7 +56,8 @@ const EVICTED =
   "call navigator.storage.persist() on a click, or export what matters";
 const KILLED = "localStorage loses the last turns when the browser is killed: prefer indexedDbStore()";
 
-const NOTHING_KNOWN = { persisted: false, usage: null, quota: null };
+const NO_NUMBERS = { usage: null, quota: null };
+const NOTHING_KNOWN = { persisted: false, ...NO_NUMBERS };
 
 function durabilityOf({ shared, durability, evictable }: StoreCapabilities, persisted: boolean): StorageReport["durability"] {
   if (shared === "process" && durability === "none") return "memory-only";

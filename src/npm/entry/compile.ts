@@ -1,7 +1,7 @@
 // Compiles the wasm and checks that it belongs to this build. Errors name the likely fix.
 
 import { LockgateError } from "../errors.js";
-import { strange, strangeSeal } from "../runtime/wasm.js";
+import { forbidden, isForbidden, strange, strangeSeal } from "../runtime/wasm.js";
 
 /** Compiles bytes. `where` says in errors where the bytes come from. */
 export async function compileBytes(bytes: ArrayBuffer | ArrayBufferView, where: string): Promise<WebAssembly.Module> {
@@ -64,15 +64,9 @@ function notWasm(where: string): LockgateError {
   return loadError(`the served file is not wasm: ${where}`, hint);
 }
 
-/** Whether compiling failed because a policy of the page or the host forbids it. */
-export function isForbidden(cause: unknown): boolean {
-  return /content security policy|unsafe-eval|disallowed by embedder/i.test(String(cause));
-}
-
 function compileError(where: string, cause: unknown): LockgateError {
   if (isForbidden(cause)) {
-    const hint = "allow script-src 'wasm-unsafe-eval' in the Content-Security-Policy; in an edge worker import lockgate itself, which imports the module";
-    return loadError(`compiling wasm is forbidden here: ${where}`, hint, cause);
+    return forbidden(`compiling wasm is forbidden here: ${where}`, cause);
   }
   return loadError(`the wasm cannot be compiled: ${where}`, "the file was cut off or changed on its way: serve dist/core.wasm unchanged", cause);
 }

@@ -1,6 +1,7 @@
 // Fetches the wasm. Errors name the URL and the likely fix.
 
-import { checkCompiled, compileBytes, compileInline, isForbidden, loadError } from "./compile.js";
+import { isForbidden } from "../runtime/wasm.js";
+import { checkCompiled, compileBytes, compileInline, loadError } from "./compile.js";
 
 /**
  * Fetches and compiles the wasm at a URL. A file of another build may come from a cache, so it is fetched once more without

@@ -24,6 +24,15 @@ interface Asker {
 
 type ProbeMessage = { readonly ping: string } | { readonly pong: string } | { readonly claim: number; readonly of: string };
 
+/** A channel to the other tabs; undefined if the host has none, or denies it. */
+export function channelOf(name: string): BroadcastChannel | undefined {
+  try {
+    return typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel(name);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The holders and waiting tabs of this realm. The channel is open only while there are any. */
 class Pings {
   readonly #held = new Map<string, number>();
@@ -100,9 +109,10 @@ class Pings {
   }
 
   #open(): void {
-    if (this.#channel !== undefined || typeof BroadcastChannel === "undefined") return;
+    if (this.#channel !== undefined) return;
     life.follow();
-    this.#channel = new BroadcastChannel("lockgate.pings.1");
+    this.#channel = channelOf("lockgate.pings.1");
+    if (this.#channel === undefined) return;
     (this.#channel as { unref?(): void }).unref?.();
     this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
       const { ping, pong, claim, of } = (typeof data === "object" && data !== null ? data : {}) as Record<string, unknown>;

@@ -29,19 +29,34 @@ export function webLocks(): LockManager | undefined {
 /** The locks of this host. If a store cannot be shared with other realms, the locks belong to `scope`. */
 export function locksOf(crossTab: boolean, scope: object): Locks {
   const web = webLocks();
-  if (!crossTab || web === undefined) {
-    return { request: (name) => realmLock(scope, name), isHeld: async (name) => realmQueues().get(scope)?.has(name) === true };
-  }
-  const isHeld = async (name: string): Promise<boolean> => ((await web.query()).held ?? []).some((lock) => lock.name === name);
-  return { request: (name) => webLock(web, name), isHeld };
+  const realm: Locks = { request: (name) => realmLock(scope, name), isHeld: async (name) => realmQueues().get(scope)?.has(name) === true };
+  if (!crossTab || web === undefined) return realm;
+  const isHeld = async (name: string): Promise<boolean> => {
+    try {
+      return ((await web.query()).held ?? []).some((lock) => lock.name === name);
+    } catch (error) {
+      if (isDenied(error)) return realm.isHeld(name);
+      throw error;
+    }
+  };
+  return { request: (name) => webLock(web, name, realm), isHeld };
 }
 
-/** A lock that all tabs share. It is taken from a holder that does not answer, such as a frozen page. */
-function webLock(locks: LockManager, name: string): Held {
+/** Whether the browser denies a page its storage or locks, as in a sandboxed frame. No other tab has the origin of such a page. */
+export function isDenied(error: unknown): boolean {
+  return (error as { name?: unknown } | null)?.name === "SecurityError";
+}
+
+/**
+ * A lock that all tabs share. It is taken from a holder that does not answer, such as a frozen page. Where the browser
+ * denies Web Locks, the lock is one of this realm.
+ */
+function webLock(locks: LockManager, name: string, realm: Locks): Held {
   const request = new AbortController();
   const [ready, lost] = [deferred(), deferred()];
   let state: "waiting" | "stealing" | "held" | "over" = "waiting";
   let letGo = (): void => {};
+  let inRealm: Held | undefined;
 
   const hold = async (): Promise<void> => {
     stopAsking();
@@ -58,6 +73,9 @@ function webLock(locks: LockManager, name: string): Held {
       state = "over";
       letGo();
       lost.resolve();
+    } else if (state === "waiting" && isDenied(error)) {
+      const held = (inRealm = realm.request(name));
+      void Promise.resolve(held.ready).then(hold).finally(() => held.release());
     } else if (state === while_) {
       ready.reject(error);
     }
@@ -76,6 +94,7 @@ function webLock(locks: LockManager, name: string): Held {
     stopAsking();
     if (was === "held") letGo();
     else request.abort();
+    if (was === "waiting") inRealm?.release();
   };
   return { ready: ready.promise, lost: lost.promise, release };
 }

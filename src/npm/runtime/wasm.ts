@@ -69,6 +69,17 @@ export function strange(seal: string, where = ""): LockgateError {
   return new LockgateError("ENGINE_LOAD", message, { hint: "serve the core.wasm of the same version, and clear caches that keep an old file" });
 }
 
+/** Whether a policy of the page or the host forbids to compile or to start wasm. The words differ between browsers. */
+export function isForbidden(cause: unknown): boolean {
+  return /content security policy|unsafe-eval|blocked by csp|disallowed by embedder/i.test(String(cause));
+}
+
+/** The error for wasm that a policy forbids. */
+export function forbidden(message: string, cause: unknown): LockgateError {
+  const hint = "allow script-src 'wasm-unsafe-eval' in the Content-Security-Policy; in an edge worker import lockgate itself, which imports the module";
+  return new LockgateError("ENGINE_LOAD", message, { hint, cause });
+}
+
 // Two copies of the package in one realm, or two entries bundled separately, share the compiled module of their build.
 const REALM = Symbol.for("lockgate.modules");
 
@@ -119,6 +130,18 @@ function proved(module: WebAssembly.Module): WebAssembly.Module {
   return module;
 }
 
+/** A new instance. WebKit compiles wasm under any policy, and refuses to start it. */
+function started(wasm: Wasm, onIdle: (instance: Instance) => void): Instance {
+  try {
+    return new Instance(instantiate, wasm, onIdle);
+  } catch (cause) {
+    if (LockgateError.isInstance(cause)) throw cause;
+    if (isForbidden(cause)) throw forbidden("starting wasm is forbidden here", cause);
+    const message = `the wasm could not be started: ${cause instanceof Error ? cause.message : String(cause)}`;
+    throw new LockgateError("ENGINE_LOAD", message, { hint: "try again; if it happens again, the device may be out of memory: close other tabs or programs", cause });
+  }
+}
+
 function engineOf(wasm: Wasm): Engine {
   let current: Instance | undefined;
   let limit = RECYCLE_BYTES;
@@ -129,7 +152,7 @@ function engineOf(wasm: Wasm): Engine {
   engine ??= {
     whole: () => wasm.whole(),
     instance() {
-      if (!current?.alive) current = new Instance(instantiate, wasm, onIdle);
+      if (!current?.alive) current = started(wasm, onIdle);
       return current;
     },
   };

@@ -190,7 +190,8 @@ export class Subscriptions {
     // Without Web Locks this is unknown, so the other tabs are asked in any case.
     if (locks === undefined) return true;
     const name = this.#source.lockName(slot);
-    return ((await locks.query()).held ?? []).some((lock) => lock.name === name);
+    const { held = [] } = await locks.query().catch((): LockManagerSnapshot => ({ held: [] }));
+    return held.some((lock) => lock.name === name);
   }
 
   #deliverAll(): void {

@@ -2,6 +2,7 @@
 //
 // Messages may arrive late, twice or not at all. Nothing that is stored depends on them.
 
+import { channelOf } from "../host/lock-probe.js";
 import { announce, watch } from "./presence.js";
 import { covers, isSessionFilter, isSlot } from "../session/listeners.js";
 import type { FullSlot, SessionFilter } from "../session/listeners.js";
@@ -129,7 +130,8 @@ export class Tabs {
   #open(): void {
     if (this.#channel !== undefined) return;
     this.#own = token();
-    const channel = new BroadcastChannel(this.#name);
+    const channel = channelOf(this.#name);
+    if (channel === undefined) return;
     (channel as { unref?(): void }).unref?.();
     channel.onmessage = ({ data }: MessageEvent<unknown>) => this.#receive(data);
     this.#channel = channel;
@@ -146,7 +148,8 @@ export class Tabs {
 
   /** Sends a message, through a channel of its own if none is open. */
   #post(message: TabMessage): void {
-    const channel = this.#channel ?? new BroadcastChannel(this.#name);
+    const channel = this.#channel ?? channelOf(this.#name);
+    if (channel === undefined) return;
     try {
       channel.postMessage({ ...message, from: this.#own });
     } catch {

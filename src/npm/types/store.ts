@@ -66,8 +66,8 @@ export interface StoreCapabilities {
 export interface StorageReport {
   /** The name of the store. */
   readonly store: string;
-  /** "durable": records stay. "may-be-evicted": the host may delete them, or lose the last ones. "memory-only": they end with the page, worker or process. */
-  readonly durability: "durable" | "may-be-evicted" | "memory-only";
+  /** "durable": records stay. "may-be-evicted": the host may delete them, or lose the last ones. "memory-only": they end with the page, worker or process. "not-durable": the store keeps nothing safely, or cannot be used here. "unknown": the store cannot tell, or may not be asked. */
+  readonly durability: "durable" | "may-be-evicted" | "memory-only" | "not-durable" | "unknown";
   /** Whether tabs or processes that use the same session wait for each other. */
   readonly crossTab: boolean;
   /** Bytes that the origin uses, if the browser reports them. */
