@@ -61,6 +61,40 @@ story("B-15: where storage is allowed, nothing is said about a denial", async ({
   assert.doesNotMatch(report.warnings.join(), /denies/);
 });
 
+// B-15, V-04
+story("B-15: localStorage that a page loses while it waits for its lock is an error of that operation, and no crash", async ({ open }) => {
+  const told = await within(await open(), async ({ createAgent, localStorageStore, memoryStore, echo, batch, rejection }) => {
+    const told = [];
+    const store = localStorageStore("app");
+    await store.commit(batch("r1", { a: "1" }));
+    const agent = await createAgent({ name: "helper", model: echo(), store });
+    const other = await createAgent({ name: "helper", model: echo("still "), store: memoryStore() });
+    // A closing page has no localStorage any more, or may not read it, but its code still runs for a while.
+    const losses = [() => null, () => undefined, () => { throw new DOMException("the page is closing", "SecurityError"); }];
+    const own = Object.getOwnPropertyDescriptor(window, "localStorage");
+    for (const lose of losses) {
+      const { held } = await navigator.locks.query();
+      const name = "lockgate:t.app";
+      let free;
+      const taken = new Promise((resolve) => void navigator.locks.request(name, () => (resolve(), new Promise((done) => (free = done)))));
+      await taken;
+      const waiting = [store.get(["a"]), store.commit(batch("r2", { a: "2" })), agent.call("one", { sessionId: "s" })].map(rejection);
+      while ((await navigator.locks.query()).pending.filter((lock) => lock.name === name).length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      Object.defineProperty(window, "localStorage", { get: lose, configurable: true });
+      free();
+      told.push(await Promise.all(waiting));
+      if (own === undefined) delete window.localStorage;
+      else Object.defineProperty(window, "localStorage", own);
+      told.push({ still: (await other.call("here", { sessionId: "s" })).text, kept: new TextDecoder().decode((await store.get(["a"]))[0].value), held: held.length });
+    }
+    return told;
+  });
+  for (const outcome of told) {
+    if (Array.isArray(outcome)) for (const { code, message } of outcome) assert.equal(code, "STORE_UNAVAILABLE", message);
+    else assert.deepEqual([outcome.still, outcome.kept], ["still here", "1"]);
+  }
+});
+
 const PAGE = '<!doctype html><link rel="icon" href="data:,"><title></title><script type="module" src="/main.js"></script>';
 
 /** What a page with this policy says about its agent. The result is in the title, because a policy may forbid everything else. */

@@ -25,7 +25,7 @@ export function lockPort(instance: Instance, locks: Locks): JsLocks {
 
 /**
  * Locks that keep tabs from using localStorage at the same time. They first check that localStorage exists and is
- * allowed, because Rust would trap.
+ * allowed, so that a page without it gets a clear error.
  */
 export function storeLocks(instance: Instance, own: OwnStore | undefined): JsLocks {
   const web = webLocks();
@@ -110,9 +110,13 @@ function sees(name: string, version: string): Promise<boolean> {
   });
 }
 
-/** The version of the store that this tab sees. Rust writes it last. */
+/** The version of the store that this tab sees. Rust writes it last. A page that is closing has no localStorage any more: it sees none. */
 function versionSeen(name: string): string {
-  return localStorage.getItem(`${name}!done`) ?? "";
+  try {
+    return (localStorage as Storage | null)?.getItem(`${name}!done`) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** Throws STORE_UNAVAILABLE if there is no localStorage, or a policy forbids it. */

@@ -45,11 +45,12 @@ export class Instance {
   readonly #cleanups = new Set<() => void>();
   #watchdog: Watchdog | undefined;
   #place = "";
+  /** What ended this instance: the first trap, or the reason why it was ended. */
   #cause: unknown;
 
   constructor(instantiate: Instantiate, wasm: Wasm, onIdle: (instance: Instance) => void) {
     this.#onIdle = onIdle;
-    const guard = { trapped: (error: unknown) => void (isForeign(error) && this.#crash(error)), isAlive: () => this.alive };
+    const guard = { trapped: (error: unknown) => void this.#crash(error), isAlive: () => this.alive };
     this.core = instantiate((exports) => guarded(exports, guard), () => this.#complete(wasm));
     this.#exports = this.core.initSync({ module: wasm.module });
     life.follow();
@@ -100,6 +101,7 @@ export class Instance {
     if (this.#objects.areNeeded()) return false;
     this.#objects.free();
     this.alive = false;
+    this.#cause = new Error("this instance of the engine was ended, because it was idle and too large");
     this.#release();
     return true;
   }
@@ -111,7 +113,9 @@ export class Instance {
       return work();
     } catch (error) {
       if (isCoreError(error)) throw fromCore(error);
-      throw LockgateError.isInstance(error) ? error : this.#crash(error);
+      // An error of ours that has passed through the wasm is a trap like any other.
+      if (LockgateError.isInstance(error) && (this.alive || error.code === "ENGINE_CRASHED")) throw error;
+      throw this.#crash(error);
     }
   }
 
@@ -221,10 +225,11 @@ export class Instance {
 
   /** Rejects all open tasks. The instance is not used again. */
   #crash(cause: unknown): LockgateError {
+    this.#cause ??= cause ?? new Error(`something threw ${String(cause)} in the engine`);
     const place = this.#place === "" ? "" : ` at ${this.#place}`;
-    const message = `the engine crashed${place} and was restarted`;
-    const hint = "try again: accepted messages are stored; please report this error with its whole message";
-    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause: (this.#cause ??= cause) });
+    const message = `the engine crashed${place}${kindOf(this.#cause)} and was restarted`;
+    const hint = "try again: accepted messages are stored; please report this error with its whole message, and the stack of its cause";
+    const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause: this.#cause });
     if (!this.alive) return error;
     this.alive = false;
     this.#objects.letGo();
@@ -248,7 +253,15 @@ export class Instance {
   }
 }
 
-const isForeign = (error: unknown): boolean => !LockgateError.isInstance(error);
+/**
+ * What kind of exception it was, for messages that are logged without their cause. The words of a trap are those of the
+ * browser; those of another exception may contain text of a user.
+ */
+function kindOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return "";
+  const isTrap = typeof WebAssembly.RuntimeError === "function" && cause instanceof WebAssembly.RuntimeError;
+  return isTrap ? ` (${cause.name}: ${cause.message.slice(0, 200)})` : ` (${cause.name})`;
+}
 
 /**
  * The objects of an instance that are still in use. Tasks are held until they have ended. Other objects are held

@@ -14,7 +14,7 @@
 use std::cell::RefCell;
 
 use gloo_storage::{LocalStorage, Storage as _};
-use js_sys::Array;
+use js_sys::{Array, Reflect};
 use serde_json::Value;
 use wasm_bindgen::prelude::*;
 use web_sys::Storage;
@@ -37,7 +37,7 @@ const BYTES: char = 'b';
 pub struct LocalStore {
     /// The prefix of the names of all items.
     prefix: String,
-    /// Its requests fail if localStorage is forbidden. Rust would trap if it used localStorage then.
+    /// Its requests fail at once if localStorage is forbidden.
     lock: JsLock,
     index: RefCell<Index>,
 }
@@ -73,7 +73,7 @@ impl LocalStore {
     /// The storage, and the lock on it: no other tab uses the store until the lock is dropped.
     async fn enter(&self) -> Result<(Box<dyn Held>, Storage)> {
         let held = self.lock.acquire(&self.prefix).await?;
-        let storage = LocalStorage::raw();
+        let storage = storage_here()?;
         if let Some(journal) = item(&storage, &self.journal())? {
             self.apply(&storage, &read_journal(&journal)?)?;
         }
@@ -304,6 +304,18 @@ fn from_text(key: &str, text: &str) -> Result<Record> {
 /// The length of a text in UTF-16 units, which the quota counts.
 fn units(text: &str) -> usize {
     text.encode_utf16().count()
+}
+
+/// The storage of this page. A page that is closing loses it, also while it waits for the lock.
+fn storage_here() -> Result<Storage> {
+    let found = Reflect::get(&js_sys::global(), &"localStorage".into()).map_err(failed)?;
+    if found.is_null() || found.is_undefined() {
+        let message = "there is no localStorage here any more";
+        return Err(Error::new(ErrorKind::StoreUnavailable, message)
+            .hint("the page is being closed; open it again"));
+    }
+    // `raw` would trap without the check above. Nothing runs in between.
+    Ok(LocalStorage::raw())
 }
 
 fn item(storage: &Storage, name: &str) -> Result<Option<String>> {

@@ -46,7 +46,7 @@ async function connect(url) {
 }
 
 async function openTab(send, url) {
-  const { context } = await send("browsingContext.create", { type: "tab" });
+  const { context } = await send("browsingContext.create", { type: "window" });
   const goto = (address) => send("browsingContext.navigate", { context, url: address, wait: "complete" });
   const run = async (program) => {
     const answer = await send("script.callFunction", { functionDeclaration: program, awaitPromise: true, target: { context } });

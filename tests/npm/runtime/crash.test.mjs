@@ -201,3 +201,53 @@ story(
     await Promise.all(stopped.map(({ passed }) => passed));
   },
 );
+
+// V-01
+story(
+  "ENGINE_CRASHED has the exception that ended the engine as its cause, with its stack, on every path",
+  async ({ createAgent, echo, endless, rejection, readAll, refusal, trapOf, LockgateError, assert }, { wasm }) => {
+    const { loadEngine } = await import(wasm);
+    // A panic: the calls that run, tasks, a loop over events, and the code that trapped.
+    const { model, reached } = endless();
+    const agent = await createAgent({ name: "helper", model });
+    const running = agent.stream("hello", { sessionId: "s" });
+    const loop = refusal(() => readAll(running));
+    await reached;
+    const tasks = [running.result, agent.history({ sessionId: "s" }), agent.call("behind it", { sessionId: "s" })].map(rejection);
+    const trap = await trapOf(wasm);
+    const direct = trap();
+    for (const error of [direct, await loop, ...(await Promise.all(tasks))]) {
+      assert.equal(error.code, "ENGINE_CRASHED");
+      assert.ok(error.cause instanceof WebAssembly.RuntimeError);
+      assert.equal(error.cause, direct.cause);
+      assert.match(error.cause.stack, /wasm/);
+      assert.match(error.message, /^the engine crashed at src\/wasm\/task\.rs:\d+ \(RuntimeError: unreachable\) and was restarted$/);
+    }
+    // A callback that nobody could catch.
+    const second = endless();
+    const other = await createAgent({ name: "helper", model: second.model });
+    const call = rejection(other.call("hello", { sessionId: "s" }));
+    await second.reached;
+    const engine = await loadEngine(() => assert.fail("the engine was not loaded"));
+    engine.instance().core.trapLater();
+    assert.ok((await call).cause instanceof WebAssembly.RuntimeError);
+    // Whatever a function of the host throws through the wasm, of any type.
+    const random = crypto.getRandomValues;
+    const own = new LockgateError("OPTIONS", "an error of ours");
+    for (const thrown of [new TypeError("no randomness"), "only a text", undefined, null, own]) {
+      const fresh = await createAgent({ name: "helper", model: echo() });
+      engine.instance();
+      assert.ok(await rejection(Promise.reject(trap())));
+      crypto.getRandomValues = () => {
+        throw thrown;
+      };
+      const error = await rejection(fresh.call("hello", { sessionId: "s" }));
+      crypto.getRandomValues = random;
+      assert.equal(error.code, "ENGINE_CRASHED", String(thrown));
+      if (thrown === undefined || thrown === null) assert.match(error.cause.message, new RegExp(`something threw ${thrown}`));
+      else assert.equal(error.cause, thrown);
+      assert.doesNotMatch(error.message, /randomness|only a text|error of ours/);
+      assert.equal((await fresh.call("hello", { sessionId: "s" })).text, "you said hello");
+    }
+  },
+);

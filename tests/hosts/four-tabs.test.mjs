@@ -1,0 +1,3 @@
+import { fourTabs } from "./four-tabs.mjs";
+
+fourTabs(2);
