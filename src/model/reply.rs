@@ -156,14 +156,7 @@ pub(super) fn refusal(failure: Failure<'_>) -> Error {
     let meaning = failure::meaning(failure);
     let kind = meaning.kind.unwrap_or(ErrorKind::ModelFailed);
     let mut message = String::from("the provider ");
-    message.push_str(match kind {
-        ErrorKind::ModelAuth => "refuses the key",
-        ErrorKind::ModelRateLimit => "limits the rate of requests",
-        ErrorKind::ModelOverloaded => "is overloaded",
-        ErrorKind::ModelContextOverflow => "refuses the request as too large",
-        ErrorKind::ModelRefused => "has blocked the answer",
-        _ => "refuses the request",
-    });
+    message.push_str(meaning.verdict);
     if failure.status != 200 {
         message.push_str(&format!(" ({})", failure.status));
     }
@@ -172,7 +165,7 @@ pub(super) fn refusal(failure: Failure<'_>) -> Error {
         message.push_str(&redacted(&meaning.sentence));
     }
     let error = Error::new(kind, message).advise(meaning.advice);
-    match hint(kind) {
+    match meaning.hint {
         Some(hint) => error.hint(hint),
         None => error,
     }
@@ -182,17 +175,4 @@ pub(super) fn refusal(failure: Failure<'_>) -> Error {
 pub(super) fn broken(frame: &Value) -> Error {
     let body = halves::without_marks(&frame.to_string());
     refusal(Failure { status: 200, body: &body, ..Failure::default() })
-}
-
-fn hint(kind: ErrorKind) -> Option<&'static str> {
-    match kind {
-        ErrorKind::ModelAuth => Some("check apiKey, and that the account may use this model"),
-        ErrorKind::ModelRateLimit | ErrorKind::ModelOverloaded => {
-            Some("try again later, or give a fallbackModel")
-        }
-        ErrorKind::ModelContextOverflow => Some("turn compaction on, or start a new session"),
-        ErrorKind::ModelBadRequest => Some("check model, baseUrl and generate"),
-        ErrorKind::ModelRefused => Some("rephrase the message"),
-        _ => None,
-    }
 }

@@ -35,6 +35,10 @@ pub struct Failure<'a> {
 pub struct Meaning {
     /// The kind of the error, if it is known.
     pub kind: Option<ErrorKind>,
+    /// What the provider does, after "the provider".
+    pub verdict: &'static str,
+    /// What to do next, if it is known.
+    pub hint: Option<&'static str>,
     /// The provider's message; empty if there is none.
     pub sentence: String,
     /// The advice of the provider.
@@ -54,28 +58,38 @@ const LOST_FILE: &[&str] = &[
     "permission to access the file*or it may not exist",
 ];
 
+/// Words that mean that the account has no credit.
+const PAYMENT: &[&str] = &[
+    "insufficient_quota",
+    "insufficient balance",
+    "insufficient_balance",
+    "credit balance is too low",
+];
+
+/// Words that mean that the key is wrong.
+const KEY: &[&str] = &[
+    "invalid api key",
+    "invalid_api_key",
+    "incorrect api key",
+    "api key not valid",
+    "api_key_invalid",
+    "authentication_error",
+    "authentication fails",
+    "unauthenticated",
+    "unauthorized",
+];
+
+/// Words that mean that the account may not do this.
+const ACCESS: &[&str] = &["permission_error", "permission_denied"];
+
+/// Words that mean that the provider has too much to do.
+const LOAD: &[&str] = &["overloaded", "capacity", "insufficient_system_resource"];
+
 /// Words and the error kind that they mean, in order.
 const WORDS: &[(ErrorKind, &[&str])] = &[
-    (
-        ErrorKind::ModelAuth,
-        &[
-            "insufficient_quota",
-            "insufficient balance",
-            "insufficient_balance",
-            "credit balance is too low",
-            "invalid api key",
-            "invalid_api_key",
-            "incorrect api key",
-            "api key not valid",
-            "api_key_invalid",
-            "authentication_error",
-            "authentication fails",
-            "permission_error",
-            "permission_denied",
-            "unauthenticated",
-            "unauthorized",
-        ],
-    ),
+    (ErrorKind::ModelAuth, PAYMENT),
+    (ErrorKind::ModelAuth, KEY),
+    (ErrorKind::ModelAuth, ACCESS),
     (
         ErrorKind::ModelRefused,
         &[
@@ -150,16 +164,63 @@ pub fn meaning(failure: Failure<'_>) -> Meaning {
         max_tokens,
     };
     if is_overflow(&failure, refusal.status, &words) {
-        let (kind, sentence) = (Some(ErrorKind::ModelContextOverflow), refusal.sentence);
-        return Meaning { kind, sentence, advice: advice(overflow::sizes(&words)) };
+        let kind = Some(ErrorKind::ModelContextOverflow);
+        let (verdict, hint) = verdict(kind, refusal.status, &words);
+        let advice = advice(overflow::sizes(&words));
+        return Meaning { kind, verdict, hint, sentence: refusal.sentence, advice };
     }
-    if without_files {
-        let kind = Some(ErrorKind::ModelBadRequest);
-        return Meaning { kind, sentence: refusal.sentence, advice: advice((None, None)) };
+    let told = || WORDS.iter().find(|(_, patterns)| pattern::any(patterns, &words));
+    let kind = match without_files {
+        true => Some(ErrorKind::ModelBadRequest),
+        false => told().map(|(kind, _)| *kind).or_else(|| by_status(refusal.status)),
+    };
+    let (verdict, hint) = verdict(kind, refusal.status, &words);
+    let advice = advice((None, None));
+    Meaning { kind, verdict, hint, sentence: refusal.sentence, advice }
+}
+
+/// What the provider does, and what to do next. One kind has several reasons, and each needs something else.
+fn verdict(
+    kind: Option<ErrorKind>,
+    status: u16,
+    words: &str,
+) -> (&'static str, Option<&'static str>) {
+    let says = |patterns| pattern::any(patterns, words);
+    let later = Some("try again later, or give a fallbackModel");
+    match kind {
+        Some(ErrorKind::ModelAuth) => {
+            if says(PAYMENT) || (status == 402 && !says(KEY)) {
+                ("asks for payment", Some("add credit to the account, or use another model"))
+            } else if !says(KEY) && (status == 403 || says(ACCESS)) {
+                ("refuses access", Some("check that the account may use this model from here"))
+            } else {
+                ("refuses the key", Some("check apiKey, and that the account may use this model"))
+            }
+        }
+        Some(ErrorKind::ModelRateLimit) => ("limits the rate of requests", later),
+        Some(ErrorKind::ModelOverloaded) => {
+            let verdict = match status {
+                _ if says(LOAD) => "is overloaded",
+                529 => "is overloaded",
+                503 => "is unavailable",
+                502 => "is not reached by its gateway",
+                504 | 524 => "did not answer in time",
+                409 | 425 => "asks for another attempt",
+                _ => "has an internal error",
+            };
+            (verdict, later)
+        }
+        Some(ErrorKind::ModelTimeout) => ("did not answer in time", later),
+        Some(ErrorKind::ModelContextOverflow) => {
+            let hint = "turn compaction on, or start a new session";
+            ("refuses the request as too large", Some(hint))
+        }
+        Some(ErrorKind::ModelRefused) => ("has blocked the answer", Some("rephrase the message")),
+        Some(ErrorKind::ModelBadRequest) => {
+            ("refuses the request", Some("check model, baseUrl and generate"))
+        }
+        _ => ("refuses the request", None),
     }
-    let told = WORDS.iter().find(|(_, patterns)| pattern::any(patterns, &words));
-    let kind = told.map(|(kind, _)| *kind).or_else(|| by_status(refusal.status));
-    Meaning { kind, sentence: refusal.sentence, advice: advice((None, None)) }
 }
 
 fn is_overflow(failure: &Failure<'_>, status: u16, words: &str) -> bool {

@@ -26,6 +26,8 @@ export function sender(options: HttpModelOptions & { readonly baseUrl: string },
 /** The base URL, API key and headers of a model. All of them come from the user. */
 class Target {
   readonly secrets = new Secrets();
+  /** Whether an answer could be read before. Then this page is allowed, so CORS is not the cause of a failure. */
+  hasAnswered = false;
   readonly #base: URL;
   readonly #basic: string | undefined;
   readonly #options: HttpModelOptions;
@@ -148,6 +150,7 @@ class SentRequest implements JsResponse {
         hint: "the target of the redirect would get the key: set baseUrl to the final URL",
       });
     }
+    this.#target.hasAnswered = true;
     this.#response = response;
     this.status = response.status;
     this.#filter = new SecretFilter(this.#secrets);
@@ -167,7 +170,7 @@ class SentRequest implements JsResponse {
     try {
       return await this.#target.fetch(url, init);
     } catch (error) {
-      throw this.#unreachable(error, "the provider cannot be reached");
+      throw this.#unreachable(error, "the provider cannot be reached", likelyCause(this.#target, error));
     }
   }
 
@@ -175,7 +178,8 @@ class SentRequest implements JsResponse {
     try {
       return await reader.read();
     } catch (error) {
-      throw this.#unreachable(error, "the connection to the provider broke");
+      // The page could read the beginning of this answer, so CORS is not the cause.
+      throw this.#unreachable(error, "the connection to the provider broke", "check the connection, and try again");
     }
   }
 
@@ -202,8 +206,8 @@ class SentRequest implements JsResponse {
   }
 
   /** The original error is not passed on: it may contain the request, and so the key. */
-  #unreachable(error: unknown, what: string): LockgateError {
-    return new LockgateError("MODEL_NETWORK", `${what}: ${this.#words(error)}`, { hint: likelyCause(this.#target.url, error) });
+  #unreachable(error: unknown, what: string, hint: string): LockgateError {
+    return new LockgateError("MODEL_NETWORK", `${what}: ${this.#words(error)}`, { hint });
   }
 
   #words(error: unknown): string {
@@ -228,15 +232,15 @@ export function inPage(): boolean {
 }
 
 /** A browser tells a page only that a request failed. This is the probable cause. */
-function likelyCause(url: URL, error: unknown): string {
+function likelyCause({ url, hasAnswered }: Target, error: unknown): string {
   const { location, navigator } = globalThis as { location?: Location; navigator?: Navigator };
   if (navigator?.onLine === false) return "this device is offline";
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (inPage() && location?.protocol === "https:" && url.protocol === "http:" && !isLocal) {
     return "a page with https cannot reach a URL with http (mixed content): use https for baseUrl";
   }
-  if (inPage() && location !== undefined && location.origin !== url.origin) {
-    return `probably CORS: ${url.host} must allow this page's origin, or use your own server as a proxy; or the host is down`;
+  if (inPage() && location !== undefined && location.origin !== url.origin && !hasAnswered) {
+    return `a browser does not say why: ${url.host} is down, the connection was lost, or it does not allow this page's origin (CORS; your own server can be a proxy)`;
   }
   const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
   if (code === "ECONNREFUSED") return `nothing listens at ${url.host}: is it running?`;

@@ -48,11 +48,11 @@ export type ErrorCode =
   | "ENGINE_LOAD"
   /** The engine crashed and was restarted. Retryable. */
   | "ENGINE_CRASHED"
-  /** The provider refuses the API key. */
+  /** The provider refuses the API key or the account: the key is wrong, access is denied, or it asks for payment. The message says which. */
   | "MODEL_AUTH"
   /** The provider limits the rate of requests. Retryable. */
   | "MODEL_RATE_LIMIT"
-  /** The provider is overloaded. Retryable. */
+  /** The provider is overloaded, unavailable or has an internal error. Retryable. */
   | "MODEL_OVERLOADED"
   /** The request is larger than the model's context window. */
   | "MODEL_CONTEXT_OVERFLOW"

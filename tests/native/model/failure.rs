@@ -57,6 +57,40 @@ fn an_empty_refusal_is_an_overflow_only_if_the_request_fills_the_window() {
 
 // M-07
 #[test]
+fn the_reason_of_a_refusal_is_told_as_it_is() {
+    let cases: &[(u16, &str, &str)] = &[
+        (401, "", "refuses the key"),
+        (400, r#"{"error":{"message":"API key not valid."}}"#, "refuses the key"),
+        (403, r#"{"error":{"message":"Incorrect API key provided"}}"#, "refuses the key"),
+        (402, "", "asks for payment"),
+        (402, r#"{"error":{"message":"Insufficient Balance"}}"#, "asks for payment"),
+        (429, r#"{"error":{"code":"insufficient_quota"}}"#, "asks for payment"),
+        (403, "<html>no</html>", "refuses access"),
+        (400, r#"{"error":{"status":"PERMISSION_DENIED"}}"#, "refuses access"),
+        (500, "oops", "has an internal error"),
+        (500, r#"{"error":{"type":"server_error"}}"#, "has an internal error"),
+        (500, r#"{"error":{"message":"The model is overloaded"}}"#, "is overloaded"),
+        (529, "", "is overloaded"),
+        (503, "", "is unavailable"),
+        (502, "", "is not reached by its gateway"),
+        (504, "", "did not answer in time"),
+        (408, "", "did not answer in time"),
+        (409, "", "asks for another attempt"),
+        (429, "", "limits the rate of requests"),
+        (451, "", "has blocked the answer"),
+        (404, "", "refuses the request"),
+    ];
+    for (status, body, expected) in cases {
+        let meaning = meaning(Failure { status: *status, body, ..Failure::default() });
+        assert_eq!(meaning.verdict, *expected, "{status} {body}");
+    }
+    let hint = |status| meaning(Failure { status, ..Failure::default() }).hint;
+    assert_eq!(hint(402), Some("add credit to the account, or use another model"));
+    assert!(hint(401).is_some_and(|hint| hint.contains("apiKey")));
+}
+
+// M-07
+#[test]
 fn the_kind_of_an_error_follows_from_status_and_text() {
     let cases: &[(u16, &str, Option<ErrorKind>)] = &[
         (401, "", Some(ErrorKind::ModelAuth)),

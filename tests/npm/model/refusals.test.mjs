@@ -318,9 +318,33 @@ story(
     const mixed = await ask("http://models.example/v1");
     assert.equal(mixed.code, "MODEL_NETWORK");
     assert.match(mixed.hint, /mixed content/);
-    assert.match((await ask("https://models.example/v1")).hint, /CORS: models\.example/);
+    assert.match((await ask("https://models.example/v1")).hint, /models\.example is down, the connection was lost, or it does not allow this page's origin \(CORS/);
     assert.match((await ask("http://127.0.0.1:11434/v1")).hint, /CORS/);
     assert.match((await ask("https://page.example/v1")).hint, /check baseUrl/);
+  },
+);
+
+// M-16
+story(
+  "a connection that is lost after an answer could be read is not called CORS",
+  async ({ createAgent, openai, rejection, assert }) => {
+    const head = { headers: { "content-type": "text/event-stream" } };
+    const broken = () => new ReadableStream({ pull: (stream) => stream.error(new TypeError("network error")) });
+    const answers = [
+      () => new Response(broken(), head),
+      () => {
+        throw new TypeError("Failed to fetch");
+      },
+    ];
+    const fetch = async () => answers.shift()();
+    Object.assign(globalThis, { document: {}, location: { protocol: "https:", origin: "https://page.example" } });
+    const agent = await createAgent({ name: "helper", model: openai({ model: "m", baseUrl: "https://models.example/v1", fetch }), retries: { attempts: 1 } });
+    for (const what of ["the connection to the provider broke", "the provider cannot be reached"]) {
+      const error = await rejection(agent.call("hello", { sessionId: "s" }));
+      assert.equal(error.code, "MODEL_NETWORK");
+      assert.ok(error.message.startsWith(what), error.message);
+      assert.doesNotMatch(error.hint, /CORS/);
+    }
   },
 );
 
