@@ -5,10 +5,12 @@ import { skills, subagents, toolGroups, toolsFor } from "./abilities.ts";
 import { loadLater } from "../app/lazy.tsx";
 import type { Choices, Key, StoreName } from "../settings/choices.ts";
 
+/** The URL of the worker whose agent this page uses. */
+export const workerUrl = document.querySelector<HTMLMetaElement>('meta[name="lockgate-remote"]')?.content;
+
 /** Makes the agent, or a remote agent if the page has the URL of a worker. Bad choices reject with OPTIONS. Nothing is read or written before the first call. */
 export async function openAgent(choices: Choices, key: Key): Promise<Agent> {
-  const remote = document.querySelector<HTMLMetaElement>('meta[name="lockgate-remote"]')?.content;
-  if (remote) return (await import("lockgate/remote")).remoteAgent({ url: remote });
+  if (workerUrl) return (await import("lockgate/remote")).remoteAgent({ url: workerUrl });
   const model = await modelOf(choices, key);
   const agent: Agent = await createAgent({
     name: "lockgate",

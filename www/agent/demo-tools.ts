@@ -1,13 +1,15 @@
 // Tools that show kinds of results: a long result, a picture, one that arrives in pieces, and one that the user hands in.
 import { tool } from "lockgate";
-import { loadLater } from "../app/lazy.tsx";
+
+/** Loaded when one of these tools runs. */
+const results = () => import("./demo-results.ts");
 
 export const report = tool({
   name: "report",
   description: "A log of one day at a lock: far too long for a model to read whole.",
   inputSchema: { type: "object", properties: {} },
   readOnly: true,
-  execute: async () => (await loadLater()).dayAtLock(),
+  execute: async () => (await results()).dayAtLock(),
 });
 
 export const picture = tool({
@@ -18,7 +20,7 @@ export const picture = tool({
   execute: async () => ({
     type: "image",
     name: "a lock from above",
-    source: { type: "base64", mediaType: "image/png", data: await (await loadLater()).drawing() },
+    source: { type: "base64", mediaType: "image/png", data: await (await results()).drawing() },
   }),
 });
 

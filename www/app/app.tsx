@@ -1,4 +1,5 @@
 // The page: the session list, the open session, the panel, and the keyboard shortcuts.
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Bar } from "../conversation/top-bar.tsx";
 import { useChat } from "./chat.ts";
@@ -7,14 +8,14 @@ import { Composer } from "../conversation/composer.tsx";
 import { ConversationView } from "../conversation/conversation.tsx";
 import { Drawer } from "../sessions/drawer.tsx";
 import type { Deeds } from "../conversation/turn-view.tsx";
-import { Panel, RenameDialog, Settings } from "./lazy.tsx";
-import { addressOf, goTo, usePlace } from "./route.ts";
+import { DropZone, Panel, RenameDialog, Settings, Toasts } from "./lazy.tsx";
+import { page } from "./in-use.ts";
+import { addressOf, goTo, goToNew, usePlace } from "./route.ts";
 import { useSessionDeeds } from "../sessions/session-actions.ts";
 import { rowsOf } from "../sessions/session-list.tsx";
 import type { SettingsProps } from "../settings/settings.tsx";
 import { look } from "../text/start.ts";
 import { talk as words } from "../text/sessions.ts";
-import { Toasts } from "../controls/toasts.tsx";
 
 export interface AppProps extends Omit<SettingsProps, "agent" | "onClose"> {
   readonly chat: Chat;
@@ -22,7 +23,7 @@ export interface AppProps extends Omit<SettingsProps, "agent" | "onClose"> {
 
 export function App({ chat, ...settings }: AppProps) {
   useChat(chat);
-  const { userId, sessionId, messageId } = usePlace();
+  const { userId, sessionId, messageId, isNew } = usePlace();
   const slot = useMemo(() => ({ userId, sessionId }), [userId, sessionId]);
   const talk = chat.talk(slot);
   const sessions = chat.sessions(userId);
@@ -32,28 +33,39 @@ export function App({ chat, ...settings }: AppProps) {
   const [sideWanted, setSideOpen] = useState<boolean | null>(null);
   const [settingsOpen, setSettingsOpen] = useState(false);
   const sideButton = useRef<HTMLButtonElement>(null);
-  const [editedId, setEditedId] = useState("");
-  const rows = rowsOf(sessions.infos, sessionId);
+  const isLost = talk.isLost(isNew);
+  const rows = rowsOf(sessions.infos, isLost ? "" : sessionId);
   const row = rows.find((one) => one.sessionId === sessionId);
-  const title = row?.title ?? "";
+  const title = row?.title ?? words.lost;
+  page.openSettings = settingsOpen ? null : () => setSettingsOpen(true);
   const { tasks, planText } = talk.insight;
   // Until the user opens or closes the panel, it is open if the screen is wide and there are tasks or a plan.
   const isAtWork = tasks.length > 0 || planText !== "";
   const isUseful = isAtWork && matchMedia("(min-width: 1100px)").matches;
   const sideOpen = sideWanted ?? isUseful;
 
-  const show = (id: string, message = "") => {
-    goTo(addressOf(userId, id, message));
+  const write = () => {
     setDrawerOpen(false);
     // On a phone the focus would open the keyboard over the conversation.
     if (matchMedia("(pointer: fine)").matches) field.current?.focus();
   };
-  const showNew = () => show(talk.turns?.length === 0 ? sessionId : crypto.randomUUID());
-  const edit = (open: boolean) => setEditedId(open && talk.canResend ? sessionId : "");
-  const deedsOnRows = useSessionDeeds({ chat, userId, rows, openId: sessionId, show });
+  const show = (id: string, message = "") => {
+    goTo(addressOf(userId, id, message));
+    write();
+  };
+  const showNew = (user = userId) => {
+    if (isLost || user !== userId || talk.turns?.length !== 0) goToNew(user);
+    write();
+  };
+  const edit = (open: boolean) => {
+    talk.edited = open && talk.canResend ? (talk.turns?.at(-1)?.question ?? null) : null;
+    chat.redraw();
+  };
+  const deedsOnRows = useSessionDeeds({ chat, userId, rows, openId: sessionId, show, showNew });
   const deeds: Deeds = useMemo(
     () => ({
       resend: (text) => talk.resend(text),
+      retry: (key) => talk.retry(key),
       resume: () => talk.resume(),
       fork: (message) => void chat.fork(slot, message).then((id) => id && show(id)),
       switchBranch: (branch) => void talk.switchBranch(branch),
@@ -83,26 +95,24 @@ export function App({ chat, ...settings }: AppProps) {
   const turnSide = () => (sideOpen ? closeSide() : setSideOpen(true));
   const escape = () => {
     if (drawerOpen) setDrawerOpen(false);
-    else if (editedId) edit(false);
+    else if (talk.edited !== null) edit(false);
     else if (document.activeElement?.closest(".panel")) closeSide();
     else if (talk.isRunning) talk.stop();
-    else document.querySelector<HTMLElement>('.sessions [aria-current="page"]')?.focus();
+    else document.querySelector<HTMLElement>('.sessions a[tabindex="0"]')?.focus();
   };
 
   useEffect(() => void talk.open(), [talk]);
   useEffect(() => {
     document.title = `${title} · Lockgate`;
   }, [title]);
-  useKeys({
-    n: showNew,
+  // So that what a person types after a load is text and no shortcut.
+  useLayoutEffect(write, []);
+  useKeys(field, escape, {
+    n: () => showNew(),
     "/": () => searchField.current?.focus(),
     i: turnSide,
-    r: () => talk.canResend && talk.resend(),
-    e: () => edit(true),
-    Escape: escape,
   });
   useVisits(chat, slot);
-  const isDropping = useDrop(take);
 
   return (
     <div class="app" data-drawer={drawerOpen || undefined} data-side={sideOpen || undefined}>
@@ -113,11 +123,11 @@ export function App({ chat, ...settings }: AppProps) {
         rows={rows}
         openId={sessionId}
         searchField={searchField}
-        onNew={showNew}
+        onNew={() => showNew()}
         onOpen={show}
         onUser={(user) => {
           if (user !== null) chat.addUser(user);
-          goTo(addressOf(user, crypto.randomUUID()));
+          showNew(user);
         }}
         onDelete={deedsOnRows.remove}
         onFiles={take}
@@ -141,13 +151,13 @@ export function App({ chat, ...settings }: AppProps) {
           onDrawer={() => setDrawerOpen(true)}
           sideButton={sideButton}
           onSide={turnSide}
-          onSettings={() => setSettingsOpen(true)}
         />
         <ConversationView
           key={`${userId} ${sessionId}`}
           talk={talk}
           sought={messageId}
-          isEdited={editedId === sessionId}
+          isLost={isLost}
+          onNew={() => showNew()}
           deeds={deeds}
           onExample={(prompt) => talk.send(prompt)}
         />
@@ -182,24 +192,28 @@ export function App({ chat, ...settings }: AppProps) {
       {settingsOpen && (
         <Settings {...settings} agent={chat.agent} onClose={() => setSettingsOpen(false)} />
       )}
-      {isDropping && <p class="drop">{words.dropHere}</p>}
+      <DropZone onFiles={take} />
     </div>
   );
 }
 
-/** Keyboard shortcuts of the page. While the user types, only Escape works. */
-function useKeys(keys: Readonly<Record<string, () => void>>): void {
+/**
+ * The keyboard shortcuts. Those with one character work only in the list of sessions and in the panel, because elsewhere a person
+ * may believe to be typing: there the character goes to the message field. None of them costs or destroys anything.
+ */
+function useKeys(field: RefObject<HTMLElement | null>, escape: () => void, keys: Readonly<Record<string, () => void>>): void {
   // A layout effect, so that a key pressed right after the first paint is not lost.
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
-      const action = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
-      if (!action || event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
-      const isTyping =
-        event.target instanceof Element && event.target.matches("input, textarea, select");
-      if (isTyping && event.key !== "Escape") return;
-      if (document.querySelector("dialog[open]")) return;
-      event.preventDefault();
-      action();
+      const { key, target } = event;
+      if (event.isComposing || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!(target instanceof Element) || document.querySelector("dialog[open], [popover]")) return;
+      const isKey = key === "Escape" || (Object.hasOwn(keys, key) && target.closest(".side, .panel"));
+      if (key !== "Escape" && target.matches("input, textarea, select")) return;
+      if (isKey) {
+        event.preventDefault();
+        (keys[key] ?? escape)();
+      } else if ([...key].length === 1 && key !== " " && !target.closest(".side, .panel")) field.current?.focus();
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);
@@ -219,33 +233,4 @@ function useVisits(chat: Chat, slot: { readonly userId: string | null; readonly 
       document.removeEventListener("visibilitychange", turn);
     };
   }, [chat, slot]);
-}
-
-/** Takes files that are dropped on the page. Returns whether files are dragged over it. */
-function useDrop(take: (files: readonly File[]) => Promise<void>): boolean {
-  const [isOver, setOver] = useState(false);
-  useEffect(() => {
-    const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
-    const over = (event: DragEvent) => {
-      if (!hasFiles(event)) return;
-      event.preventDefault();
-      setOver(true);
-    };
-    const leave = (event: DragEvent) => event.relatedTarget === null && setOver(false);
-    const drop = (event: DragEvent) => {
-      if (!hasFiles(event)) return;
-      event.preventDefault();
-      setOver(false);
-      void take([...(event.dataTransfer?.files ?? [])]);
-    };
-    addEventListener("dragover", over);
-    addEventListener("dragleave", leave);
-    addEventListener("drop", drop);
-    return () => {
-      removeEventListener("dragover", over);
-      removeEventListener("dragleave", leave);
-      removeEventListener("drop", drop);
-    };
-  });
-  return isOver;
 }

@@ -1,7 +1,6 @@
 // The agent and its data in the page: users, their sessions, the open conversations, and actions on sessions.
 import { useEffect, useReducer } from "preact/hooks";
 import type { Agent, AgentEvent, SessionEvent, Slot } from "lockgate";
-import { loadLater } from "./lazy.tsx";
 import { forgetLeftover, leftovers, writeLeftover } from "../sessions/unfinished-deletions.ts";
 import type { MediaBlock } from "../session/part.ts";
 import { Sessions } from "../sessions/sessions.ts";
@@ -23,6 +22,9 @@ const formats = {
 } as const;
 
 export type ExportFormat = keyof typeof formats;
+
+/** Loaded when files come or go. */
+const transfer = () => import("../controls/file-transfer.ts");
 
 const undoMs = 6000;
 
@@ -98,11 +100,7 @@ export class Chat {
 
   /** Copies drafts and images that were not sent from the previous chat. */
   takeOver(last: Chat): void {
-    for (const { slot, draft, images } of last.#talks.values()) {
-      const talk = this.talk(slot);
-      talk.draft = draft;
-      talk.images = images;
-    }
+    for (const talk of last.#talks.values()) this.talk(talk.slot).takeOver(talk);
   }
 
   /** Ends the subscription, because another chat takes its place. */
@@ -136,7 +134,7 @@ export class Chat {
   async export(slot: Slot, title: string, format: ExportFormat): Promise<void> {
     await this.#deed(async () => {
       const text = await this.agent.exportSession(slot, format);
-      const { fileName, save } = await loadLater();
+      const { fileName, save } = await transfer();
       const [ending, type] = formats[format];
       save(`${fileName(title)}${ending}`, type, text);
     });
@@ -144,7 +142,7 @@ export class Chat {
 
   /** The images among the files, as blocks of a message. */
   async imagesOf(files: readonly File[]): Promise<readonly MediaBlock[]> {
-    return (await this.#deed(async () => (await loadLater()).imagesOf(files))) ?? [];
+    return (await this.#deed(async () => (await transfer()).imagesOf(files))) ?? [];
   }
 
   /** Makes a session from each text. Returns the id of the last one. */

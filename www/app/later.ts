@@ -2,10 +2,11 @@
 import "../controls/overlays.css";
 
 export { notesOf } from "../agent/demo-notes.ts";
-export { fileName, imagesOf, save } from "../controls/file-transfer.ts";
+export { DropZone } from "../controls/drop-zone.tsx";
 export { Hits } from "../sessions/search-results.tsx";
 export { MenuItems } from "../controls/menu-items.tsx";
+export { explained } from "../text/problems.ts";
 export { readInsight } from "../session/read-session-state.ts";
-export { RenameDialog } from "../sessions/rename-dialog.tsx";
-export { dayAtLock, drawing } from "../agent/demo-results.ts";
+export { Lost } from "../conversation/lost.tsx";
+export { Toasts } from "../controls/toasts.tsx";
 export { Turns } from "../conversation/turn-list.tsx";

@@ -2,6 +2,7 @@
 import { useEffect, useReducer, useState } from "preact/hooks";
 import type { ComponentChild, ComponentType } from "preact";
 import { ProblemBox } from "../controls/problem-box.tsx";
+import { page } from "./in-use.ts";
 import { look } from "../text/start.ts";
 import { problemOf } from "../session/turn.ts";
 import type { Problem } from "../session/turn.ts";
@@ -10,15 +11,28 @@ const later = part(() => import("./later.ts"));
 
 export const loadLater = later.load;
 /** Starts to load it when the page is shown, so that the page then works offline. The components that need it show a failure. */
-export const prepareLater = () => void loadLater().catch(() => {});
+export const prepareLater = () =>
+  void loadLater().then(
+    ({ explained }) => (page.explain = explained),
+    () => {},
+  );
+export const DropZone = later.lazy(
+  ({ DropZone }) => DropZone,
+  () => null,
+);
 export const Hits = later.lazy(({ Hits }) => Hits);
+export const Lost = later.lazy(({ Lost }) => Lost);
 export const MenuItems = later.lazy(({ MenuItems }) => MenuItems);
-export const RenameDialog = later.lazy(({ RenameDialog }) => RenameDialog);
+export const Toasts = later.lazy(
+  ({ Toasts }) => Toasts,
+  () => null,
+);
 export const Turns = later.lazy(
   ({ Turns }) => Turns,
   (problem) => <div class="scroller">{problem}</div>,
 );
 
+export const RenameDialog = part(() => import("../sessions/rename-dialog.tsx")).lazy(({ RenameDialog }) => RenameDialog);
 export const Panel = part(() => import("../inspect/panel.tsx")).lazy(({ Panel }) => Panel);
 export const Settings = part(() => import("../settings/settings.tsx")).lazy(({ Settings }) => Settings);
 

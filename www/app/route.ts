@@ -6,7 +6,12 @@ export interface Place {
   readonly sessionId: string;
   /** The message to show; empty for the end. */
   readonly messageId: string;
+  /** Whether this page has made up the session's id, so that the store need not know it. */
+  readonly isNew: boolean;
 }
+
+/** The state of history entries of new sessions. It stays when the page is loaded again. */
+const isNew = "new";
 
 export function addressOf(userId: string | null, sessionId: string, messageId = ""): string {
   const user = userId === null ? "" : `/u/${encodeURIComponent(userId)}`;
@@ -14,10 +19,14 @@ export function addressOf(userId: string | null, sessionId: string, messageId = 
   return `#${user}/s/${encodeURIComponent(sessionId)}${message}`;
 }
 
+export function goToNew(userId: string | null): void {
+  goTo(addressOf(userId, crypto.randomUUID()), isNew);
+}
+
 /** Changes the URL and draws at once. Setting the hash would fire its event only after keys that were pressed meanwhile. */
-export function goTo(address: string): void {
+export function goTo(address: string, state: typeof isNew | null = null): void {
   if (location.hash === address) return;
-  history.pushState(null, "", address);
+  history.pushState(state, "", address);
   dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
@@ -36,8 +45,8 @@ function readOrMint(): Place {
   const found = read();
   if (found) return found;
   const sessionId = crypto.randomUUID();
-  history.replaceState(null, "", addressOf(null, sessionId));
-  return { userId: null, sessionId, messageId: "" };
+  history.replaceState(isNew, "", addressOf(null, sessionId));
+  return { userId: null, sessionId, messageId: "", isNew: true };
 }
 
 function read(): Place | null {
@@ -49,6 +58,7 @@ function read(): Place | null {
       userId: user === undefined ? null : decodeURIComponent(user),
       sessionId: decodeURIComponent(session),
       messageId: decodeURIComponent(message ?? ""),
+      isNew: history.state === isNew,
     };
   } catch {
     // The URL has an invalid percent-encoding.

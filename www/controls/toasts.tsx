@@ -1,18 +1,20 @@
 // Toasts: a deleted session with an undo button, and an action that failed.
 import type { Chat } from "../app/chat.ts";
+import { page } from "../app/in-use.ts";
 import { Cross } from "./icons.tsx";
-import { talk } from "../text/sessions.ts";
+import { said } from "../text/conversation.ts";
 
 export function Toasts({ chat, onUndo }: { readonly chat: Chat; readonly onUndo: () => void }) {
-  const { removal, problem } = chat;
+  const { removal } = chat;
+  const problem = chat.problem && page.explain(chat.problem);
   return (
     <div class="toasts">
       <div class="toast" role="status">
         {removal && (
           <>
-            <span>{talk.removed(removal.title)}</span>
+            <span dir="auto">{said.removed(removal.title)}</span>
             <button type="button" class="plain" onClick={onUndo}>
-              {talk.undo}
+              {said.undo}
             </button>
           </>
         )}
@@ -24,7 +26,7 @@ export function Toasts({ chat, onUndo }: { readonly chat: Chat; readonly onUndo:
               {problem.message}
               {problem.hint && <small>{problem.hint}</small>}
             </p>
-            <button type="button" class="bare" aria-label={talk.dismiss} onClick={() => chat.dismiss()}>
+            <button type="button" class="bare" aria-label={said.dismiss} onClick={() => chat.dismiss()}>
               <Cross />
             </button>
           </>

@@ -68,6 +68,7 @@ function Approval({ ask, onAnswer }: ApprovalProps) {
       {reason !== null && (
         <input
           class="why"
+          dir="auto"
           aria-label={said.denyReason}
           placeholder={said.denyReason}
           value={reason}
@@ -110,7 +111,7 @@ function Result({ ask, onAnswer }: ApprovalProps) {
   return (
     <>
       <Field name={said.input} text={jsonOf(ask.input)} />
-      <textarea class="why" rows={2} aria-label={said.giveResult} placeholder={said.giveResult} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <textarea class="why" dir="auto" rows={2} aria-label={said.giveResult} placeholder={said.giveResult} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       <footer>
         <button type="button" class="plain primary" onClick={give(false)}>
           {said.handIn}

@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks";
 import { Cross, Picture, Send, Stop } from "../controls/icons.tsx";
 import type { MediaBlock } from "../session/part.ts";
 import type { Talk } from "../session/session.ts";
+import { page } from "../app/in-use.ts";
 import { talk as words } from "../text/sessions.ts";
 
 export interface ComposerProps {
@@ -50,6 +51,14 @@ export function Composer({ talk, field, onChange, onImages, onSend }: ComposerPr
           ))}
         </ul>
       )}
+      {page.inUse.keyless && (
+        <p class="note keyless">
+          {words.keyless(page.inUse.keyless)}{" "}
+          <button type="button" class="link" onClick={() => page.openSettings?.()}>
+            {words.toSettings}
+          </button>
+        </p>
+      )}
       <div class="box">
         <button type="button" class="round quiet" aria-label={words.attach} title={words.attach} onClick={() => chooser.current?.click()}>
           <Picture />
@@ -64,6 +73,7 @@ export function Composer({ talk, field, onChange, onImages, onSend }: ComposerPr
         />
         <textarea
           ref={field}
+          dir="auto"
           rows={Math.min(8, draft.split("\n").length)}
           aria-label={words.message}
           placeholder={isRunning ? words.sayMore : words.say}

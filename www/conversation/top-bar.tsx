@@ -3,6 +3,7 @@ import type { RefObject } from "preact";
 import { Dots, Gear, Inside, Menu } from "../controls/icons.tsx";
 import { MenuButton } from "../controls/menu.tsx";
 import type { MenuItem } from "../controls/menu.tsx";
+import { page } from "../app/in-use.ts";
 import { look } from "../text/start.ts";
 import { talk } from "../text/sessions.ts";
 
@@ -14,11 +15,12 @@ export interface BarProps {
   readonly onDrawer: () => void;
   readonly sideButton: RefObject<HTMLButtonElement | null>;
   readonly onSide: () => void;
-  readonly onSettings: () => void;
 }
 
+const openSettings = () => page.openSettings?.();
+
 export function Bar(props: BarProps) {
-  const { title, items, drawerOpen, sideOpen, sideButton, onDrawer, onSide, onSettings } = props;
+  const { title, items, drawerOpen, sideOpen, sideButton, onDrawer, onSide } = props;
   return (
     <header class="bar">
       <button
@@ -30,19 +32,22 @@ export function Bar(props: BarProps) {
       >
         <Menu />
       </button>
-      <h2>{title}</h2>
+      <h2 dir="auto">{title}</h2>
       {items.length > 0 && (
         <MenuButton label={talk.more(title)} items={items}>
           <Dots />
         </MenuButton>
       )}
       <span class="room" />
+      <button type="button" class="link model" title={page.inUse.privacy} onClick={openSettings}>
+        {page.inUse.model}
+      </button>
       <button
         type="button"
         class="bare"
         aria-label={look.settings.open}
         title={look.settings.open}
-        onClick={onSettings}
+        onClick={openSettings}
       >
         <Gear />
       </button>
@@ -51,7 +56,7 @@ export function Bar(props: BarProps) {
         class="bare"
         ref={sideButton}
         aria-label={look.panel.label}
-        title={look.panel.open}
+        title={look.panel.label}
         aria-pressed={sideOpen}
         onClick={onSide}
       >

@@ -18,7 +18,6 @@ export interface TurnsProps {
   readonly talk: Talk;
   /** The message to bring to the top; empty for the end. */
   readonly sought: string;
-  readonly isEdited: boolean;
   readonly deeds: Deeds;
 }
 
@@ -27,7 +26,7 @@ const bandKey = "band";
 const guessPx = 180;
 const noAsks = [] as const;
 
-export function Turns({ talk, sought, isEdited, deeds }: TurnsProps) {
+export function Turns({ talk, sought, deeds }: TurnsProps) {
   const { turns, problem, insight } = talk;
   const [isOpen, setOpen, wasAtEnd] = useFold(insight.band?.last);
   const nCovered = covered(turns ?? [], insight.band?.last);
@@ -69,7 +68,7 @@ export function Turns({ talk, sought, isEdited, deeds }: TurnsProps) {
         isFirst={at === 0}
         canResend={isLast && talk.canResend}
         canResume={isLast && talk.canResume}
-        isEdited={isLast && isEdited}
+        edited={isLast ? talk.edited : null}
         isSought={row.key === seekKey(turns, sought)}
         fork={insight.forks.get(row.key)}
         asks={isLast ? talk.asks : noAsks}

@@ -17,6 +17,8 @@ import type { Turn } from "../session/turn.ts";
 /** The actions of the user on a turn. */
 export interface Deeds {
   readonly resend: (text?: string) => void;
+  /** Sends a message again that was not stored. */
+  readonly retry: (key: string) => void;
   readonly resume: () => void;
   readonly fork: (messageId: string) => void;
   readonly switchBranch: (branch: string) => void;
@@ -33,7 +35,8 @@ export interface TurnProps {
   readonly isFirst: boolean;
   readonly canResend: boolean;
   readonly canResume: boolean;
-  readonly isEdited: boolean;
+  /** The text in the editor of the question; null if it is not edited. */
+  readonly edited: string | null;
   readonly isSought: boolean;
   readonly fork: Fork | undefined;
   readonly asks: readonly Ask[];
@@ -42,7 +45,7 @@ export interface TurnProps {
 }
 
 export function TurnView(props: TurnProps) {
-  const { turn, nAhead, isFirst, canResend, canResume, isEdited, isSought, fork, asks, evicted } = props;
+  const { turn, nAhead, isFirst, canResend, canResume, edited, isSought, fork, asks, evicted } = props;
   // The same turn gives the same nodes, so finished turns are not drawn again while the last one streams.
   return useMemo(
     () => (
@@ -53,7 +56,7 @@ export function TurnView(props: TurnProps) {
         data-first={isFirst || undefined}
         data-sought={isSought || undefined}
       >
-        {isEdited ? <Editor {...props} /> : <Question turn={turn} />}
+        {edited !== null ? <Editor {...props} /> : <Question turn={turn} />}
         <div class="answer">
           {turn.parts.map((part, index) => (
             <PartView key={index} part={part} {...props} />
@@ -63,7 +66,7 @@ export function TurnView(props: TurnProps) {
         {turn.progress === "ended" && turn.accepted && <Actions {...props} />}
       </article>
     ),
-    [turn, nAhead, isFirst, canResend, canResume, isEdited, isSought, fork, asks, evicted],
+    [turn, nAhead, isFirst, canResend, canResume, edited, isSought, fork, asks, evicted],
   );
 }
 
@@ -75,15 +78,15 @@ function Question({ turn }: { readonly turn: Turn }) {
         {turn.media.map((media, at) => (
           <MediaView key={at} media={media} />
         ))}
-        {turn.question && <p>{turn.question}</p>}
+        {turn.question && <p dir="auto">{turn.question}</p>}
       </div>
       <time dateTime={turn.at}>{timeOfDay(turn.at)}</time>
     </header>
   );
 }
 
-function Editor({ turn, deeds }: TurnProps) {
-  const [text, setText] = useState(turn.question);
+function Editor({ edited, deeds }: TurnProps) {
+  const [text, setText] = useState(edited ?? "");
   const field = useRef<HTMLTextAreaElement>(null);
   // A layout effect, so that a key pressed right after the first paint reaches the field.
   useLayoutEffect(() => field.current?.focus(), []);
@@ -103,6 +106,7 @@ function Editor({ turn, deeds }: TurnProps) {
     <form class="question editor" onSubmit={ask}>
       <textarea
         ref={field}
+        dir="auto"
         rows={Math.min(8, text.split("\n").length)}
         aria-label={said.editQuestion}
         value={text}
@@ -129,7 +133,7 @@ function PartView({ part, turn, asks, evicted, deeds }: TurnProps & { readonly p
       return (
         <details class="thinking">
           <summary>{turn.progress === "running" ? said.thinking : said.thought}</summary>
-          <p>{part.text}</p>
+          <p dir="auto">{part.text}</p>
         </details>
       );
     case "tool": {
@@ -140,15 +144,19 @@ function PartView({ part, turn, asks, evicted, deeds }: TurnProps & { readonly p
     case "media":
       return <MediaView media={part.media} />;
     case "note":
-      return <p class="note">{part.text}</p>;
+      return (
+        <p class="note" dir="auto">
+          {part.text}
+        </p>
+      );
   }
 }
 
 function Ending({ turn, nAhead, canResend, canResume, deeds }: TurnProps) {
   if (turn.problem) {
     const title = turn.accepted ? said.answerFailed : said.notSent;
-    const retry = turn.accepted && canResend ? { onRetry: () => deeds.resend() } : {};
-    return <ProblemBox title={title} problem={turn.problem} {...retry} />;
+    const again = turn.accepted ? canResend && (() => deeds.resend()) : () => deeds.retry(turn.key);
+    return <ProblemBox title={title} problem={turn.problem} {...(again && { onRetry: again })} />;
   }
   if (turn.progress === "ended" && canResume) {
     return (
@@ -187,11 +195,11 @@ function noteOf(turn: Turn, nAhead: number): string {
   }
 }
 
-function Actions({ turn, canResend, fork, asks, deeds, isEdited }: TurnProps) {
+function Actions({ turn, canResend, fork, asks, deeds, edited }: TurnProps) {
   return (
     <footer class="actions">
       {fork && <Ways fork={fork} onSwitch={deeds.switchBranch} />}
-      {canResend && !isEdited && (
+      {canResend && edited === null && (
         <>
           <button type="button" class="link" onClick={() => deeds.resend()}>
             {said.again}

@@ -1,4 +1,5 @@
 // What an empty session shows.
+import { page } from "../app/in-use.ts";
 import { Mark } from "../controls/icons.tsx";
 import { talk } from "../text/sessions.ts";
 
@@ -7,7 +8,7 @@ export function Welcome({ onExample }: { readonly onExample: (prompt: string) =>
     <section class="welcome">
       <Mark />
       <h2>{talk.welcome}</h2>
-      <p>{talk.about}</p>
+      <p>{page.inUse.privacy}</p>
       <ul>
         {talk.examples.map((prompt) => (
           <li key={prompt}>

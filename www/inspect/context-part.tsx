@@ -31,7 +31,7 @@ export function PartRow({ part, agent, slot }: PartProps) {
         </summary>
         {/* A folded part is not drawn, because most parts of a long context are folded. */}
         {isOpen && (
-          <pre tabIndex={0}>
+          <pre tabIndex={0} dir="auto">
             <Visible text={wholeOf(part)} />
           </pre>
         )}

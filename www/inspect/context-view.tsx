@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import type { ContextReport } from "lockgate";
 import { ProblemBox } from "../controls/problem-box.tsx";
+import type { Problem } from "../session/turn.ts";
 import { inside } from "../text/inspect.ts";
 import { Outcome } from "../controls/action-outcome.tsx";
 import type { ViewProps } from "./panel.tsx";
@@ -64,7 +65,7 @@ export function ContextView({ agent, slot, version }: ViewProps) {
 
 /** Shown in place of a value that is still being read, or could not be read. */
 export function Unread(props: {
-  readonly problem: { readonly message: string; readonly hint: string } | null;
+  readonly problem: Problem | null;
   readonly onRetry: () => void;
 }) {
   if (props.problem) return <ProblemBox problem={props.problem} onRetry={props.onRetry} />;

@@ -111,6 +111,7 @@ function Editor({ agent, slot, version, path, deed, onGone }: EditorProps) {
   return (
     <div class="editor">
       <textarea
+        dir="auto"
         aria-label={words.text(path)}
         value={typed ?? stored.value}
         spellcheck={false}

@@ -15,7 +15,7 @@ export function Side({ insight }: { readonly insight: Insight }) {
         <ol class="tasks">
           {tasks.map((task) => (
             <li key={task.id} data-state={task.state}>
-              <span>{task.subject}</span>
+              <span dir="auto">{task.subject}</span>
               <span class="quiet">{words.taskStates[task.state]}</span>
             </li>
           ))}

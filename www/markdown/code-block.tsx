@@ -5,7 +5,7 @@ import { visible } from "../controls/hidden-chars.tsx";
 
 export function CodeBlock({ language, text }: { readonly language: string; readonly text: string }) {
   return (
-    <div class="code">
+    <div class="code" dir="ltr">
       <header>
         <span>{language}</span>
         <CopyButton text={text} />

@@ -88,7 +88,7 @@ function readCode(text: string, at: number): Found | null {
   const code = rest.slice(0, end).replaceAll("\n", " ");
   const isPadded = /^ .*\S.* $/.test(code);
   return {
-    node: <code>{visible(isPadded ? code.slice(1, -1) : code)}</code>,
+    node: <code dir="ltr">{visible(isPadded ? code.slice(1, -1) : code)}</code>,
     n: end + ticks.length * 2,
   };
 }

@@ -19,54 +19,66 @@ export function Markdown({ text }: { readonly text: string }) {
 }
 
 export function nodesOf(text: string): ComponentChildren {
-  return blocksOf(text).map(node);
+  return blocksOf(text).map((block) => node(block, "auto"));
 }
 
 /** While an answer grows, only its last block changes. The other blocks keep their nodes. */
 function BlockView({ block }: { readonly block: Block }) {
   const same = JSON.stringify(block);
   // Blocks are parsed again with every delta, so they are compared by their JSON.
-  return useMemo(() => <>{node(block)}</>, [same]);
+  return useMemo(() => <>{node(block, "auto")}</>, [same]);
 }
 
-function node(block: Block): ComponentChildren {
+/** The direction of a block. Outer blocks have their own, from their first letter; inner ones that of the block around them. */
+type Direction = "auto" | undefined;
+
+function node(block: Block, dir?: Direction): ComponentChildren {
   switch (block.type) {
     case "paragraph":
-      return <p>{inline(block.text)}</p>;
+      return <p dir={dir}>{inline(block.text)}</p>;
     case "heading":
-      return heading(block.depth, inline(block.text));
+      return heading(block.depth, inline(block.text), dir);
     case "code":
       return <CodeBlock language={block.language} text={block.text} />;
     case "quote":
-      return <blockquote>{block.blocks.map(node)}</blockquote>;
+      return <blockquote dir={dir}>{block.blocks.map((inner) => node(inner))}</blockquote>;
     case "rule":
       return <hr />;
     case "list":
-      return list(block);
+      return list(block, dir);
     case "table":
-      return table(block);
+      return table(block, dir);
   }
 }
 
 /** The page has its own h1 and h2, and an answer may begin with any depth. So all headings are h3 and differ only in style. */
-function heading(depth: number, content: ComponentChildren): ComponentChildren {
-  return <h3 data-depth={Math.min(depth, 3)}>{content}</h3>;
+function heading(depth: number, content: ComponentChildren, dir: Direction): ComponentChildren {
+  return (
+    <h3 dir={dir} data-depth={Math.min(depth, 3)}>
+      {content}
+    </h3>
+  );
 }
 
-function list({ start, items, loose }: List): ComponentChildren {
+function list({ start, items, loose }: List, dir: Direction): ComponentChildren {
   const shown = items.map(({ checked, blocks }) => (
     <li class={checked === null ? undefined : "task"}>
       {checked !== null && <input type="checkbox" disabled checked={checked} aria-label={said.task} />}
       {blocks.map((block) => (block.type === "paragraph" && !loose ? inline(block.text) : node(block)))}
     </li>
   ));
-  return start === null ? <ul>{shown}</ul> : <ol start={start}>{shown}</ol>;
+  if (start === null) return <ul dir={dir}>{shown}</ul>;
+  return (
+    <ol dir={dir} start={start}>
+      {shown}
+    </ol>
+  );
 }
 
-function table({ aligned, header, rows }: Table): ComponentChildren {
+function table({ aligned, header, rows }: Table, dir: Direction): ComponentChildren {
   const classOf = (at: number) => aligned[at] || undefined;
   return (
-    <div class="table" tabIndex={0}>
+    <div class="table" tabIndex={0} dir={dir}>
       <table>
         <thead>
           <tr>

@@ -3,7 +3,7 @@ import type { Agent, AgentEvent, Answer, Ask, Call, InputBlock, Slot } from "loc
 import { Insight } from "./session-state.ts";
 import type { MediaBlock } from "./part.ts";
 import { Past } from "./stored-turns.ts";
-import { asked, codeOf, failed, heard, isLive, problemOf } from "./turn.ts";
+import { asked, failed, heard, isLive, lastId, problemOf } from "./turn.ts";
 import type { Problem, Turn } from "./turn.ts";
 
 /** A call that runs, or that failed before its input was stored. */
@@ -14,6 +14,10 @@ interface Live {
   /** The key of the first stored turn that is not shown while this call runs; empty for none. */
   readonly replaces: string;
   nextSeq: number;
+  /** Whether the store has taken what the call was given. */
+  isStored?: boolean;
+  /** Whether its text is back in the composer, and leaves the conversation when it is sent. */
+  isInComposer?: boolean;
 }
 
 /** What a session reports to the page. */
@@ -29,6 +33,8 @@ export class Talk {
   readonly insight: Insight;
   draft = "";
   images: readonly MediaBlock[] = [];
+  /** The text of the last question while it is edited. */
+  edited: string | null = null;
   problem: Problem | null = null;
   /** Grows when the session's state has changed. */
   version = 0;
@@ -57,6 +63,12 @@ export class Talk {
 
   get isRead(): boolean {
     return this.#past.turns !== null;
+  }
+
+  /** Whether the store has no such session, and it is not one that the page has just made up. */
+  isLost(isNew: boolean): boolean {
+    const { isMissing, wasStored } = this.#past;
+    return isMissing && !this.#live.length && (wasStored || !isNew);
   }
 
   get hasOlder(): boolean {
@@ -105,8 +117,24 @@ export class Talk {
   send(text: string, images: readonly MediaBlock[] = []): void {
     this.draft = "";
     this.images = [];
-    // Removes failed messages that were never stored.
-    this.#live = this.#live.filter(({ turn }) => turn.accepted || isLive(turn));
+    this.#live = this.#live.filter(({ isInComposer }) => !isInComposer);
+    this.#ask(text, images);
+  }
+
+  /** Sends a message again that was not stored. */
+  retry(key: string): void {
+    const live = this.#live.find(({ turn }) => turn.key === key);
+    if (!live) return;
+    const { question, media } = live.turn;
+    if (live.isInComposer && this.draft === question) {
+      this.draft = "";
+      this.images = [];
+    }
+    this.#live = this.#live.filter((one) => one !== live);
+    this.#ask(question, media);
+  }
+
+  #ask(text: string, images: readonly MediaBlock[]): void {
     const id = crypto.randomUUID();
     this.#begin(asked(id, text, images), () =>
       this.#agent.stream({ id, content: contentOf(text, images) }, this.slot),
@@ -159,6 +187,7 @@ export class Talk {
     const live = this.#live.find(({ callId }) => callId === event.callId) ?? this.#join(event);
     if (!live || event.seq < live.nextSeq) return;
     live.nextSeq = event.seq + 1;
+    live.isStored ||= event.type === "accepted";
     this.#change(live, heard(live.turn, event));
     this.insight.hear(event);
     if (event.type === "tasks" || event.type === "plan" || event.type.startsWith("compaction"))
@@ -190,10 +219,10 @@ export class Talk {
     await this.#reread();
   }
 
-  /** The session is gone. */
+  /** The session is gone. Messages that were never stored stay, because only this page has them. */
   forget(): void {
     this.#past.forget();
-    this.#live = [];
+    this.#live = this.#live.filter(({ turn, call }) => call && !turn.accepted);
     this.insight.forget();
     this.#update("now");
   }
@@ -230,6 +259,14 @@ export class Talk {
     call.result.catch((error: unknown) => this.#refused(live, error));
   }
 
+  /** Takes over what was written in another agent's page and not stored: also failed messages that are not in the composer. */
+  takeOver(last: Talk): void {
+    const failed = last.#live.filter(({ turn, isInComposer }) => turn.problem && !turn.accepted && !isInComposer);
+    this.draft = [last.draft, ...failed.map(({ turn }) => turn.question)].filter(Boolean).join("\n");
+    this.images = [...last.images, ...failed.flatMap(({ turn }) => turn.media)];
+    this.edited = last.edited;
+  }
+
   /** Starts a call without a new question. It continues the last turn. */
   #goOn(start: () => Call): void {
     const last = this.#past.turns?.at(-1);
@@ -240,12 +277,12 @@ export class Talk {
   #refused(live: Live, error: unknown): void {
     if (!this.#live.includes(live) || !isLive(live.turn)) return;
     this.#over.add(live.callId);
-    if (codeOf(error) === "ABORTED" && !live.turn.accepted) return this.#drop(live);
+    if (problemOf(error).code === "ABORTED" && !live.turn.accepted) return this.#drop(live);
     this.#noteFailure(live, error);
     void this.#end(live);
   }
 
-  #noteFailure(live: Live, error: unknown, partialId = live.turn.key): void {
+  #noteFailure(live: Live, error: unknown, partialId = lastId(live.turn)): void {
     const problem = problemOf(error);
     if (live.turn.accepted) this.#past.note(partialId, { problem });
     this.#change(live, failed(live.turn, error));
@@ -274,12 +311,19 @@ export class Talk {
   async #end(live: Live): Promise<void> {
     this.#over.add(live.callId);
     this.version += 1;
-    const isKept = !live.turn.accepted && live.turn.problem !== null && !live.replaces;
-    if (isKept) {
-      if (!this.draft) this.draft = live.turn.question;
+    const { accepted, problem, question, media } = live.turn;
+    if (problem && !accepted && !live.replaces) {
+      if (!this.draft && !this.images.length) {
+        [this.draft, this.images, live.isInComposer] = [question, media, true];
+      }
       return this.#update("now");
     }
-    if (!live.turn.accepted && live.turn.problem) this.#listener.failed(live.turn.problem);
+    if (problem && live.call && !live.isStored) {
+      // The stored turn comes back in its place. A new text of its question is edited again.
+      const last = this.#past.turns?.find(({ key }) => key === live.replaces);
+      if (last && question !== last.question) this.edited ??= question;
+      this.#listener.failed(problem);
+    }
     await this.#reread(live);
   }
 
@@ -311,7 +355,10 @@ export class Talk {
   #drop(live: Live): void {
     this.#over.add(live.callId);
     this.#live = this.#live.filter((one) => one !== live);
-    if (live.call && !this.draft) this.draft = live.turn.question;
+    if (live.call && !live.replaces) {
+      this.draft = [live.turn.question, this.draft].filter(Boolean).join("\n");
+      this.images = [...live.turn.media, ...this.images];
+    }
     this.#update("now");
   }
 

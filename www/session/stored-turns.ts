@@ -11,6 +11,10 @@ export class Past {
   hasOlder = false;
   /** Whether the last turn was cut off, so that it can be continued. */
   isCutOff = false;
+  /** Whether the store has no such session. */
+  isMissing = false;
+  /** Whether the store had it once. */
+  wasStored = false;
   #agent: Agent;
   #slot: Slot;
   #messages: readonly Msg[] = [];
@@ -55,6 +59,7 @@ export class Past {
   }
 
   forget(): void {
+    this.isMissing = true;
     this.#take([], false);
   }
 
@@ -64,6 +69,8 @@ export class Past {
       this.#agent.session(this.#slot),
     ]);
     this.isCutOff = info?.interrupted === true;
+    this.isMissing = info === null;
+    this.wasStored ||= info !== null;
     return messages;
   }
 

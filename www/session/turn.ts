@@ -1,5 +1,5 @@
 // A turn as the page shows it, made from stored messages or from events: the question and the answer.
-import { LockgateError, textOf } from "lockgate";
+import { textOf } from "lockgate";
 import type { AgentEvent, Msg, Reason } from "lockgate";
 import { isMedia, withEvent, withMessage } from "./part.ts";
 import type { MediaBlock, Part } from "./part.ts";
@@ -27,8 +27,12 @@ export interface Turn {
 export type Ending = Partial<Pick<Turn, "reason" | "problem">>;
 
 export interface Problem {
+  /** The code of the error; empty if it is none of the engine. */
+  readonly code: string;
   readonly message: string;
   readonly hint: string;
+  /** Whether the user may mend it in the settings. */
+  readonly isForSettings?: boolean;
 }
 
 /** A question that was just sent. */
@@ -60,7 +64,7 @@ export function heard(turn: Turn, event: AgentEvent): Turn {
     case "model-start":
       return { ...next, progress: "running", busy: "" };
     case "retry":
-      return { ...next, busy: talk.retry(event.attempt, event.code) };
+      return { ...next, busy: talk.retry(event.attempt) };
     case "fallback":
       return { ...next, busy: talk.fallback(event.model) };
     case "compaction-start":
@@ -90,13 +94,9 @@ export function isLive(turn: Turn): boolean {
 }
 
 export function problemOf(error: unknown): Problem {
-  if (typeof error !== "object" || error === null) return { message: String(error), hint: "" };
-  const { message, hint } = error as { readonly message?: unknown; readonly hint?: unknown };
-  return { message: String(message ?? error), hint: typeof hint === "string" ? hint : "" };
-}
-
-export function codeOf(error: unknown): string {
-  return LockgateError.isInstance(error) ? error.code : "";
+  const { code, message, hint } = (error ?? {}) as { readonly [Name in keyof Problem]?: unknown };
+  const text = (value: unknown) => (typeof value === "string" ? value : "");
+  return { code: text(code), message: String(message ?? error), hint: text(hint) };
 }
 
 const blank: Turn = {
@@ -121,7 +121,7 @@ function isQuestion(message: Msg): boolean {
 function begun(message: Msg): Turn {
   const { id, turn, turnError } = message;
   const reason = turn === "interrupted" ? turn : null;
-  const problem = turnError ? { message: turnError.message, hint: "" } : null;
+  const problem = turnError ? problemOf(turnError) : null;
   return withInput({ ...blank, key: id, ids: [id], accepted: true, reason, problem }, message);
 }
 

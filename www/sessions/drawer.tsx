@@ -38,7 +38,7 @@ export function Drawer(props: DrawerProps) {
           <Mark /> Lockgate
         </h1>
         <UserSwitch userId={userId} users={chat.users} onSwitch={onUser} />
-        <button type="button" class="plain" title={`${talk.newSession} (n)`} onClick={onNew}>
+        <button type="button" class="plain" onClick={onNew}>
           <Plus /> {talk.newSession}
         </button>
         <SearchField sessions={sessions} field={searchField} />

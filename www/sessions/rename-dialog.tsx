@@ -1,5 +1,6 @@
 // The dialog for a new title.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { said } from "../text/conversation.ts";
 import { talk } from "../text/sessions.ts";
 
 export interface RenameDialogProps {
@@ -21,17 +22,18 @@ export function RenameDialog({ title, onTitle }: RenameDialogProps) {
       <form onSubmit={done}>
         <h2>{talk.rename}</h2>
         <input
-          aria-label={talk.newTitle}
+          dir="auto"
+          aria-label={said.newTitle}
           value={text}
           maxLength={200}
           onInput={(event) => setText(event.currentTarget.value)}
         />
         <footer>
           <button type="button" class="plain" onClick={() => onTitle(null)}>
-            {talk.cancel}
+            {said.cancel}
           </button>
           <button type="submit" class="plain primary">
-            {talk.save}
+            {said.save}
           </button>
         </footer>
       </form>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { addressOf } from "../app/route.ts";
 import { isPlain } from "./session-list.tsx";
 import type { Found, Sessions } from "./sessions.ts";
+import { said } from "../text/conversation.ts";
 import { talk } from "../text/sessions.ts";
 import { ago } from "../controls/time.ts";
 
@@ -17,7 +18,7 @@ export function Hits({ sessions, onOpen }: HitsProps) {
   return (
     <>
       <p class="legend" role="status">
-        {found ? talk.found(found.length) : talk.searching}
+        {found ? said.found(found.length) : said.searching}
       </p>
       <ul class="hits" aria-label={talk.search} onKeyDown={move}>
         {found?.map((hit) => (
@@ -26,10 +27,14 @@ export function Hits({ sessions, onOpen }: HitsProps) {
               href={addressOf(userId, hit.slot.sessionId, hit.messageId)}
               onClick={(event) => isPlain(event) && onOpen(hit)}
             >
-              <span class="title">{hit.title || talk.newSession}</span>
-              <span class="excerpt">{marked(hit.excerpt, words)}</span>
+              <span class="title" dir="auto">
+                {hit.title || talk.newSession}
+              </span>
+              <span class="excerpt" dir="auto">
+                {marked(hit.excerpt, words)}
+              </span>
               <span class="facts">
-                <span class="quiet">{talk.hitBy[hit.role]}</span>
+                <span class="quiet">{said.hitBy[hit.role]}</span>
                 <time dateTime={hit.at}>{ago(hit.at, Date.now())}</time>
               </span>
             </a>

@@ -22,6 +22,7 @@ export function SearchField({ sessions, field }: SearchFieldProps) {
       <input
         ref={field}
         type="search"
+        dir="auto"
         aria-label={talk.search}
         placeholder={talk.search}
         value={sessions.query}

@@ -11,6 +11,7 @@ export interface SessionDeedsSetup {
   readonly rows: readonly Row[];
   readonly openId: string;
   readonly show: (sessionId: string) => void;
+  readonly showNew: () => void;
 }
 
 export interface SessionDeeds {
@@ -22,14 +23,15 @@ export interface SessionDeeds {
   readonly rename: (title: string | null) => void;
 }
 
-export function useSessionDeeds({ chat, userId, rows, openId, show }: SessionDeedsSetup): SessionDeeds {
+export function useSessionDeeds({ chat, userId, rows, openId, show, showNew }: SessionDeedsSetup): SessionDeeds {
   const [renamed, setRenamed] = useState<Row | null>(null);
   const slotOf = ({ sessionId }: Row) => ({ userId, sessionId });
   const remove = (row: Row) => {
     const wasOpen = row.sessionId === openId;
     const at = rows.indexOf(row);
     const next = rows[at + 1] ?? rows[at - 1];
-    if (wasOpen || !next) show(next?.sessionId ?? crypto.randomUUID());
+    if (!next) showNew();
+    else if (wasOpen) show(next.sessionId);
     // A session that was never stored need not be deleted.
     if (row.updatedAt) chat.remove({ slot: slotOf(row), title: row.title, wasOpen });
   };

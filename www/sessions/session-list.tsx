@@ -24,7 +24,7 @@ export interface SessionListProps {
   readonly itemsOf: (row: Row) => readonly MenuItem[];
 }
 
-/** The open session has a row from the start, stored or not. */
+/** The open session has a row from the start, stored or not. `openId` is empty if there is no such session. */
 export function rowsOf(infos: readonly SessionInfo[], openId: string): readonly Row[] {
   const rows = infos.map((info) => ({
     ...info,
@@ -32,7 +32,7 @@ export function rowsOf(infos: readonly SessionInfo[], openId: string): readonly 
     // The line shows plain text, so Markdown characters are removed.
     summary: info.summary.replace(/[`*#|]+/g, ""),
   }));
-  if (rows.some((row) => row.sessionId === openId)) return rows;
+  if (!openId || rows.some((row) => row.sessionId === openId)) return rows;
   return [{ ...unsaid, sessionId: openId }, ...rows];
 }
 
@@ -99,8 +99,12 @@ export function SessionList(props: SessionListProps) {
               tabIndex={tabIndex}
               onClick={(event) => isPlain(event) && onOpen(row.sessionId)}
             >
-              <span class="title">{row.title}</span>
-              <span class="line">{row.summary}</span>
+              <span class="title" dir="auto">
+                {row.title}
+              </span>
+              <span class="line" dir="auto">
+                {row.summary}
+              </span>
               <Facts row={row} running={sessions.isRunning(row)} nowMs={nowMs} />
             </a>
             {row.updatedAt && (

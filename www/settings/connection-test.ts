@@ -3,17 +3,33 @@ import { createAgent, LockgateError, memoryStore } from "lockgate";
 import type { ErrorCode } from "lockgate";
 import { modelOf } from "../agent/agent.ts";
 import type { Choices, Key } from "./choices.ts";
+import { isLoopback } from "./in-use.ts";
 
 export type Finding =
   | { readonly kind: "ready"; readonly seconds: number; readonly said: string }
-  | { readonly kind: "gone" | "cors" | "key" | "busy" | "other"; readonly detail: string }
+  | { readonly kind: Failing; readonly detail: string }
   | { readonly kind: "model"; readonly detail: string; readonly models: readonly string[] };
+
+type Failing =
+  | "offline"
+  | "mixed"
+  | "gone"
+  | "cors"
+  | "lost"
+  | "slow"
+  | "key"
+  | "pay"
+  | "access"
+  | "busy"
+  | "failed"
+  | "other";
 
 export async function tryModel(choices: Choices, key: Key, signal: AbortSignal): Promise<Finding> {
   try {
     return await ask(choices, key, signal);
   } catch (error) {
-    if (!LockgateError.isInstance(error)) return { kind: "other", detail: String(error) };
+    // Without a network, the part of the page with the provider's code may be missing too.
+    if (!LockgateError.isInstance(error)) return { kind: navigator.onLine ? "other" : "offline", detail: String(error) };
     return explain(error, choices, key);
   }
 }
@@ -37,25 +53,39 @@ async function ask(choices: Choices, key: Key, signal: AbortSignal): Promise<Fin
   }
 }
 
-const kinds: { readonly [Code in ErrorCode]?: "key" | "busy" } = {
-  MODEL_AUTH: "key",
-  MODEL_RATE_LIMIT: "busy",
-  MODEL_OVERLOADED: "busy",
+const kinds: { readonly [Code in ErrorCode]?: (message: string) => Failing } = {
+  // The engine has one code for the account, and says in its message what is wrong with it.
+  MODEL_AUTH: (message) =>
+    message.includes("asks for payment") ? "pay" : message.includes("refuses access") ? "access" : "key",
+  MODEL_RATE_LIMIT: () => "busy",
+  MODEL_OVERLOADED: () => "failed",
+  MODEL_TIMEOUT: () => "slow",
 };
 
 async function explain(error: LockgateError, choices: Choices, key: Key): Promise<Finding> {
   const detail = [error.message, error.hint].filter(Boolean).join(". ");
-  if (error.code === "MODEL_NETWORK" || error.code === "MODEL_TIMEOUT") {
-    return { kind: (await answers(choices.baseUrl)) ? "cors" : "gone", detail };
-  }
+  if (error.code === "MODEL_NETWORK") return { kind: await networkFault(choices, key), detail: error.message };
   // An invalid address would be resolved against the URL of this page, so it is not fetched.
   if (error.code === "OPTIONS") return { kind: "other", detail };
   const kind = kinds[error.code];
-  if (kind) return { kind, detail: error.message };
+  if (kind) return { kind: kind(error.message), detail: error.message };
   const models = await modelsOf(choices, key).catch((): readonly string[] => []);
   const isListed = models.includes(choices.model);
   const isUnknown = models.length ? !isListed : /not.?found|not exist|unknown|404/i.test(detail);
   return isUnknown ? { kind: "model", detail: error.message, models } : { kind: "other", detail };
+}
+
+async function networkFault(choices: Choices, key: Key): Promise<Failing> {
+  const { baseUrl } = choices;
+  if (!navigator.onLine && !isLoopback(baseUrl)) return "offline";
+  if (location.protocol === "https:" && baseUrl.startsWith("http:") && !isLoopback(baseUrl)) return "mixed";
+  if (!(await answers(baseUrl))) return "gone";
+  // If this page can read an answer of the server, the server allows the page.
+  return modelsOf(choices, key).then(
+    () => "lost",
+    // A SyntaxError: the answer could be read, and was no JSON.
+    (error: unknown) => (error instanceof SyntaxError ? "lost" : "cors"),
+  );
 }
 
 /**

@@ -8,6 +8,7 @@ import type { FormProps } from "./compaction-form.tsx";
 import { tryModel } from "./connection-test.ts";
 import type { Finding } from "./connection-test.ts";
 import { Group, NumberField } from "./fields.tsx";
+import { hostOf } from "./in-use.ts";
 import { presetOf, presets } from "./presets.ts";
 
 const words = settings.model;
@@ -186,9 +187,13 @@ function linesOf(finding: Finding, { baseUrl, model, preset }: Choices): readonl
       const names = finding.models.slice(0, 8).join(", ");
       return [findings.model(model), names && findings.models(names), finding.detail];
     }
-    case "key":
-    case "busy":
-    case "other":
+    case "slow":
+    case "lost":
+      return [findings[finding.kind](host)];
+    case "offline":
+    case "mixed":
+      return [findings[finding.kind]];
+    default:
       return [findings[finding.kind], finding.detail];
   }
 }
@@ -197,8 +202,4 @@ function fixOf(preset: string): string {
   const { fixes } = settings;
   const own = Object.entries(fixes).find(([name]) => name === preset)?.[1];
   return (own ?? fixes.other)(location.origin);
-}
-
-function hostOf(address: string): string {
-  return URL.canParse(address) ? new URL(address).host : address;
 }

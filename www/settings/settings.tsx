@@ -1,13 +1,15 @@
 // The settings dialog: model, storage and compaction.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Agent } from "lockgate";
+import { page } from "../app/in-use.ts";
 import { Outcome } from "../controls/action-outcome.tsx";
 import { useDeed } from "../controls/agent-hooks.ts";
 import { settings } from "../text/settings.ts";
 import type { Choices, Key } from "./choices.ts";
 import { CompactionForm } from "./compaction-form.tsx";
+import { Group } from "./fields.tsx";
 import { ModelForm } from "./model-form.tsx";
-import { StorageForm } from "./storage-form.tsx";
+import { Report, StorageForm } from "./storage-form.tsx";
 import "../controls/fields.css";
 import "./settings.css";
 
@@ -56,16 +58,29 @@ export function Settings({ agent, choices: given, apiKey, onApply, onClose }: Se
           </button>
         </header>
         <div class="groups">
-          <ModelForm {...{ choices, change, setKey }} apiKey={key} />
-          <StorageForm {...{ agent, choices, change }} />
-          <CompactionForm {...{ choices, change }} />
+          {page.inUse.worker ? (
+            <>
+              <p>{words.atWorker(page.inUse.worker)}</p>
+              <Group title={words.storage.title}>
+                <Report agent={agent} />
+              </Group>
+            </>
+          ) : (
+            <>
+              <ModelForm {...{ choices, change, setKey }} apiKey={key} />
+              <StorageForm {...{ agent, choices, change }} />
+              <CompactionForm {...{ choices, change }} />
+            </>
+          )}
         </div>
-        <footer>
-          <Outcome deed={deed} />
-          <button class="plain primary" disabled={deed.isBusy}>
-            {words.apply}
-          </button>
-        </footer>
+        {!page.inUse.worker && (
+          <footer>
+            <Outcome deed={deed} />
+            <button class="plain primary" disabled={deed.isBusy}>
+              {words.apply}
+            </button>
+          </footer>
+        )}
       </form>
     </dialog>
   );

@@ -1,6 +1,7 @@
 // The settings for the store, and how safely it keeps sessions.
 import { useState } from "preact/hooks";
 import type { Agent } from "lockgate";
+import { page } from "../app/in-use.ts";
 import { Unread } from "../inspect/context-view.tsx";
 import { useReading } from "../controls/agent-hooks.ts";
 import { settings } from "../text/settings.ts";
@@ -25,7 +26,7 @@ export function StorageForm({ agent, choices, change }: FormProps & { readonly a
 }
 
 /** The report of the store that is in use now. */
-function Report({ agent }: { readonly agent: Agent }) {
+export function Report({ agent }: { readonly agent: Agent }) {
   const reading = useReading(() => agent.storage(), [agent]);
   const [answer, setAnswer] = useState("");
   if (!reading.value) return <Unread problem={reading.problem} onRetry={reading.again} />;
@@ -37,14 +38,14 @@ function Report({ agent }: { readonly agent: Agent }) {
   };
   return (
     <div class="report" data-durability={durability}>
-      <strong>{words.durability[durability]}</strong>
+      <strong>{(page.inUse.worker ? words.durabilityAtWorker : words.durability)[durability]}</strong>
       {usage !== null && quota ? (
         <label class="used">
           <meter aria-label={words.usage} min={0} max={quota} high={quota * 0.8} value={usage} />
           <span class="quiet">{words.used(bytes(usage), bytes(quota))}</span>
         </label>
       ) : (
-        <p class="quiet">{words.unknown}</p>
+        <p class="quiet">{page.inUse.worker ? words.unknownAtWorker : words.unknown}</p>
       )}
       {warnings.length > 0 && (
         <ul class="warnings">
@@ -53,7 +54,7 @@ function Report({ agent }: { readonly agent: Agent }) {
           ))}
         </ul>
       )}
-      {durability === "may-be-evicted" && "storage" in navigator && (
+      {durability === "may-be-evicted" && !page.inUse.worker && "storage" in navigator && (
         <button type="button" class="plain" onClick={() => void persist()}>
           {words.persist}
         </button>

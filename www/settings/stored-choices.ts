@@ -2,6 +2,8 @@
 import { choicesAt, defaults, noKey } from "./choices.ts";
 import type { Choices, Key } from "./choices.ts";
 
+export { inUseAt, inUseOf } from "./in-use.ts";
+
 const keyAt = "lockgate.key";
 
 /** The stored choices. Missing and invalid ones have their default. */
@@ -37,9 +39,10 @@ export function readKey({ baseUrl }: Choices): Key {
 export function keep(choices: Choices, key: Key): boolean {
   const isKept = key.isKept && key.value !== "";
   const needsKey = !isKept && key.value !== "";
-  return (
-    write(choicesAt, { ...choices, needsKey }) && write(keyAt, isKept ? { for: choices.baseUrl, key: key.value } : null)
-  );
+  // The old key is removed first, also from a storage that is full.
+  const isGone = write(keyAt, null);
+  const areStored = write(choicesAt, { ...choices, needsKey });
+  return isGone && areStored && (!isKept || write(keyAt, { for: choices.baseUrl, key: key.value }));
 }
 
 function read(at: string): unknown {

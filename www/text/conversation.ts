@@ -1,4 +1,4 @@
-// The texts of turns. They load with the code that shows turns.
+// The texts of turns, and others that load with them, after the page is shown.
 import type { Reason } from "lockgate";
 import type { ToolPart } from "../session/part.ts";
 import { plural } from "./plural.ts";
@@ -33,6 +33,26 @@ export const said = {
   later: "Later answer",
   task: "task",
   answered: (text: string) => `Answer: ${text}`,
+
+  // Deleted and dropped things
+  removed: (title: string) => `Deleted “${title}”`,
+  undo: "Undo",
+  dismiss: "Dismiss",
+  dropHere: "Drop it to import the session",
+
+  // Search
+  searching: "Searching",
+  found: (n: number) => (n ? plural(n, "place found", "places found") : "Nothing found"),
+  hitBy: { user: "You", assistant: "Answer", tool: "Tool", system: "Note" },
+
+  // A new title
+  newTitle: "Title",
+  save: "Save",
+
+  // A session that is not there
+  lostHere: (store: string) =>
+    `It was deleted, or it belongs to another user, another browser or another storage than ${store}.`,
+  lostAt: (host: string) => `It was deleted, or it belongs to another visitor of ${host}.`,
 
   // Summary
   summary: (n: number) => `${plural(n, "message is", "messages are")} summarised for the model`,

@@ -5,8 +5,6 @@ export const talk = {
   // Everywhere
   tryAgain: "Try again",
   close: "Close",
-  cancel: "Cancel",
-  save: "Save",
   more: (what: string) => `More about ${what}`,
 
   // Sessions
@@ -18,22 +16,14 @@ export const talk = {
   asking: "asks you",
   branches: (n: number) => plural(n, "branch", "branches"),
   rename: "Rename",
-  newTitle: "Title",
   fork: "Copy as a new session",
   exportAs: { lockgate: "Export as JSON", agentscope: "Export as AgentScope JSON", markdown: "Export as Markdown" },
   remove: "Delete",
-  removed: (title: string) => `Deleted “${title}”`,
-  undo: "Undo",
   importFile: "Import a session",
-  dropHere: "Drop it to import the session",
-  dismiss: "Dismiss",
 
   // Search
   search: "Search all sessions",
   clearSearch: "Clear the search",
-  searching: "Searching",
-  found: (n: number) => (n ? plural(n, "place found", "places found") : "Nothing found"),
-  hitBy: { user: "You", assistant: "Answer", tool: "Tool", system: "Note" },
 
   // Users
   user: "User",
@@ -42,23 +32,19 @@ export const talk = {
   userName: "Name of the user",
   useUser: "Switch",
 
-  // The keys
+  // The keys. The letters work in the list and in the panel.
   keys: [
     ["n", "new"],
     ["/", "search"],
     ["↑↓", "move"],
     ["Enter", "open"],
     ["Del", "delete"],
-    ["Esc", "stop"],
-    ["r", "again"],
-    ["e", "edit"],
     ["i", "inside"],
+    ["Esc", "stop, or to this list"],
   ],
 
   // Welcome
   welcome: "One gate, one boat at a time.",
-  about:
-    "Lockgate is an agent engine that runs whole in this page, and every session is kept in this browser. A small offline demo model answers here, so nothing you write leaves your device.",
   examples: [
     "What time is it?",
     "Send a letter to Ada",
@@ -72,7 +58,8 @@ export const talk = {
   conversation: "Conversation",
   reading: "Reading what was said",
   unreadable: "This session could not be read",
-  retry: (attempt: number, code: string) => `Trying again, attempt ${attempt} (${code})`,
+  lost: "There is no such session",
+  retry: (attempt: number) => `That failed. Trying again, attempt ${attempt}`,
   fallback: (model: string) => `Asking ${model} instead`,
   summarising: "Summarising the older part",
 
@@ -82,6 +69,8 @@ export const talk = {
   detach: (name: string) => `Remove ${name}`,
 
   // Composer
+  keyless: (host: string) => `The key for ${host} was not kept in this browser.`,
+  toSettings: "Settings",
   message: "Message",
   say: "Say something",
   sayMore: "Say more; it waits its turn",

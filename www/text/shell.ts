@@ -1,7 +1,7 @@
 // The texts of the page before its script is loaded. The build writes them into the HTML.
 
 export const shell = {
-  description: "Conversations that live in this browser.",
+  description: "Conversations with a language model.",
   loading: "Loading the engine",
   late: "This takes longer than it should.",
   again: "Load again",

@@ -158,7 +158,7 @@ story(
   async (page) => {
     await page.getByRole("alert").getByText("baseUrl is not an http or https URL").waitFor();
     await page.screenshot({ path: `${artefacts}start-settings.png` });
-    await page.getByRole("button", { name: "Start with the demo model" }).click();
+    await page.getByRole("button", { name: "Start with the demo model and IndexedDB" }).click();
     await sayAndHear(page, "hello");
     const kept = await page.evaluate(() => localStorage.getItem("lockgate.settings"));
     assert.match(kept, /nonsense/);

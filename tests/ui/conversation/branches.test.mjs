@@ -35,14 +35,13 @@ story("an answer is regenerated, and the user switches between both answers", de
 story("a question is edited by keyboard and sent again, and the old one stays selectable", desk, async (page) => {
   await sayAndHear(page, "hello");
   await sayAndHear(page, "wat time");
-  await page.getByRole("button", { name: "Edit", exact: true }).waitFor();
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("e");
+  const edit = page.getByRole("button", { name: "Edit", exact: true });
+  await edit.press("Enter");
   const editor = page.getByRole("textbox", { name: "Edit the question" });
   await editor.waitFor();
   await page.keyboard.press("Escape");
   await editor.waitFor({ state: "detached" });
-  await page.keyboard.press("e");
+  await edit.press("Enter");
   await editor.fill("what time is it");
   await page.keyboard.press("Enter");
   await ways(page).getByText("2/2").waitFor();
@@ -57,9 +56,7 @@ story("a question is edited by keyboard and sent again, and the old one stays se
 
 story("after a stopped regeneration both answers stay selectable", desk, async (page) => {
   await sayAndHear(page, "a long answer");
-  await page.getByRole("button", { name: "Answer again" }).waitFor();
-  await page.keyboard.press("Escape");
-  await page.keyboard.press("r");
+  await page.getByRole("button", { name: "Answer again" }).press("Enter");
   await page.locator('.turn:last-child[data-progress="running"]').waitFor();
   await page.waitForFunction(() => document.querySelector(".answer")?.textContent.length > 20);
   await page.keyboard.press("Escape");

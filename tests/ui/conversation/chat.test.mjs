@@ -146,7 +146,7 @@ story("sessions are created, used, opened and deleted with the keyboard only", d
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key);
   };
-  await press("n");
+  await press("Escape", "n");
   await page.keyboard.type("hello");
   await press("Enter");
   await heard(page);
@@ -157,6 +157,7 @@ story("sessions are created, used, opened and deleted with the keyboard only", d
   await page.keyboard.type("and another");
   await press("Enter");
   await heard(page);
+  assert.equal(await listed(page, /^hello$/).count(), 1);
   assert.equal(await page.locator(".question p").innerText(), "one line\nand another");
 
   await press("Escape", "ArrowDown", "Enter");

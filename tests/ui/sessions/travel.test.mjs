@@ -12,7 +12,7 @@ story("menus, rename, search, approval and regenerate work with the keyboard onl
   const press = async (...keys) => {
     for (const key of keys) await page.keyboard.press(key);
   };
-  await press("n");
+  await press("Escape", "n");
   await page.keyboard.type("send a letter to Ada");
   await press("Enter");
   await page.waitForFunction(() => document.querySelector(".approval .primary")?.ariaDisabled === "false");

@@ -8,6 +8,14 @@ import { answer, artefacts, listed, open, phone, reload, say, sayAndHear, storag
 const { story, close, url } = await open();
 const key = "sk-canary-5d1f0c7e";
 
+/** Models that this account cannot use, with the answers of the provider. */
+const refusals = {
+  unpaid: [402, "Insufficient credits"],
+  "not-here": [403, "This model is not available in your country"],
+  broken: [500, "Something went wrong"],
+  full: [529, "Overloaded"],
+};
+
 /** A provider with one model and one valid key. */
 const provider = await openProvider(({ path, headers, body }) => {
   const given = headers.authorization ?? headers["x-api-key"] ?? headers["x-goog-api-key"] ?? "";
@@ -15,6 +23,10 @@ const provider = await openProvider(({ path, headers, body }) => {
     return { status: 401, body: JSON.stringify({ error: { message: "Incorrect API key provided", code: "invalid_api_key" } }) };
   }
   if (path.endsWith("/models")) return { headers: json, body: JSON.stringify({ data: [{ id: "good" }, { id: "better" }] }) };
+  const refusal = refusals[body.model];
+  if (refusal) return { status: refusal[0], body: JSON.stringify({ error: { message: refusal[1] } }) };
+  if (body.model === "dropped") return { cut: true };
+  if (body.model === "cut") return { body: ["data: {}\n\n"], cut: true };
   if (body.model === "busy") return { status: 429, body: JSON.stringify({ error: { message: "Rate limit reached" } }) };
   if (path.includes("/messages")) return { body: speak.anthropic({ text: "ready" }) };
   if (path.includes("Generate") || path.includes("generate")) return { body: speak.gemini({ text: "ready" }) };
@@ -46,7 +58,7 @@ const desk = { viewport: { width: 1200, height: 850 }, ...network };
 const dialog = (page) => page.getByRole("dialog", { name: "Settings" });
 const field = (page, name) => dialog(page).getByRole("textbox", { name });
 const apiKey = (page) => dialog(page).getByLabel("API key");
-const openSettings = (page) => page.getByRole("button", { name: "Settings" }).click();
+const openSettings = (page) => page.locator(".bar").getByRole("button", { name: "Settings" }).click();
 const shoot = (page, name) => page.screenshot({ path: `${artefacts}settings-${name}.png` });
 const apply = async (page) => {
   await dialog(page).getByRole("button", { name: "Use these settings" }).click();
@@ -134,7 +146,13 @@ story("a key is stored only with a warning, is sent only to its URL, and can be 
 const answers = [
   ["a wrong key", { secret: "sk-wrong" }, /^The key was refused/],
   ["no such model", { model: "bad" }, /^There is no model “bad” there\.\n+There are: better, good\./],
-  ["a limit that is reached", { model: "busy" }, /^The key works, but the provider is busy/],
+  ["a limit that is reached", { model: "busy" }, /^The provider limits the rate of requests/],
+  ["an account without credit", { model: "unpaid" }, /^The provider asks for payment[^]*Insufficient credits/],
+  ["an account that is not allowed", { model: "not-here" }, /^The provider knows the key but refuses access[^]*your country/],
+  ["a provider with a fault", { model: "broken" }, /^The provider failed\.[^]*has an internal error \(500\): Something went wrong/],
+  ["an overloaded provider", { model: "full" }, /^The provider failed\.[^]*is overloaded \(529\)/],
+  ["a connection that is dropped before the answer", { model: "dropped" }, /allows this page, but the connection was lost/],
+  ["a connection that is dropped during the answer", { model: "cut" }, /allows this page, but the connection was lost/],
   ["a server that is gone", { address: `${gone.url}/v1` }, /^Nothing answers at 127\.0\.0\.1:\d+\. Is it running/],
   ["a server that does not allow pages", { address: corsUrl, preset: "ollama" }, /does not allow this page \(CORS\)[^]*OLLAMA_ORIGINS=http:\/\/127/],
 ];
@@ -148,6 +166,74 @@ for (const [name, choices, expected] of answers) {
     await shoot(page, name.replaceAll(" ", "-"));
   });
 }
+
+story("the connection test says that the device is offline", { ...desk, allowed: [...network.allowed, "https://models.example/"] }, async (page) => {
+  await openSettings(page);
+  await choose(page, {});
+  assert.match(await tested(page), /^It works/);
+  await page.context().setOffline(true);
+  await choose(page, { address: "https://models.example/v1" });
+  assert.match(await tested(page), /^This device is offline/);
+});
+
+for (const [model, expected] of [
+  ["unpaid", /asks for payment \(402\): Insufficient credits/],
+  ["not-here", /refuses access \(403\): This model is not available/],
+]) {
+  story(`in the conversation, the error of the model “${model}” has its true reason and leads to the settings`, desk, async (page) => {
+    await openSettings(page);
+    await choose(page, { model });
+    await apply(page);
+    await sayAndHear(page, "hello");
+    const alert = page.locator(".turn").getByRole("alert");
+    assert.match(await alert.innerText(), expected);
+    assert.doesNotMatch(await alert.innerText(), /refuses the key|overloaded|apiKey/);
+    await alert.getByRole("button", { name: "Settings" }).click();
+    await dialog(page).waitFor();
+  });
+}
+
+story("a key that was not kept is missed as soon as the page is loaded, and in the error, and both lead to the settings", desk, async (page) => {
+  await openSettings(page);
+  await choose(page, {});
+  await apply(page);
+  await sayAndHear(page, "with the key");
+  const notice = page.getByText(/The key for 127\.0\.0\.1:\d+ was not kept in this browser/);
+  assert.equal(await notice.count(), 0);
+  await reload(page);
+  await notice.waitFor();
+  await shoot(page, "key-not-kept");
+  await sayAndHear(page, "without the key");
+  const alert = page.locator(".turn").getByRole("alert");
+  assert.match(await alert.innerText(), /No key was sent to 127\.0\.0\.1:\d+: the key was not kept/);
+  await shoot(page, "key-not-kept-error");
+  await alert.getByRole("button", { name: "Settings" }).click();
+  await dialog(page).getByRole("button", { name: "Close settings" }).click();
+  await page.locator(".composer").getByRole("button", { name: "Settings" }).click();
+  await apiKey(page).fill(key);
+  await apply(page);
+  assert.equal(await notice.count(), 0);
+  await alert.getByRole("button", { name: "Try again" }).click();
+  await answer(page).getByText("ready, says the loopback").waitFor();
+});
+
+story("a key that is no longer to be kept is removed, also from a full localStorage", desk, async (page) => {
+  await openSettings(page);
+  await choose(page, {});
+  await dialog(page).getByRole("checkbox", { name: "Keep the key in this browser" }).check();
+  await apply(page);
+  assert.match(await written(page), new RegExp(key));
+  await page.evaluate(() => {
+    Storage.prototype.setItem = () => {
+      throw new DOMException("no room", "QuotaExceededError");
+    };
+  });
+  await openSettings(page);
+  await dialog(page).getByRole("checkbox", { name: "Keep the key in this browser" }).uncheck();
+  await dialog(page).getByRole("button", { name: "Use these settings" }).click();
+  await dialog(page).getByText("could not store all of them").waitFor();
+  assert.doesNotMatch(await written(page), new RegExp(key));
+});
 
 for (const [preset, header] of [["anthropic", "x-api-key"], ["gemini", "x-goog-api-key"]]) {
   story(`${preset} is asked in its own language, with the key in a header`, desk, async (page) => {

@@ -1,0 +1,43 @@
+// What the page says about an error, by its code. Other errors are shown in the words of the engine.
+import type { ErrorCode } from "lockgate";
+import { page } from "../app/in-use.ts";
+import type { Problem } from "../session/turn.ts";
+
+type Words = (problem: Problem) => Partial<Problem>;
+
+const inSettings = "in the settings";
+const otherModel: Words = () => ({ hint: `Try again later, or choose another model ${inSettings}.`, isForSettings: true });
+const checkModel: Words = () => ({ hint: `Check the model and its address ${inSettings}.`, isForSettings: true });
+
+const words: { readonly [Code in ErrorCode]?: Words } = {
+  STORE_QUOTA: () => ({
+    message: `The storage is full: ${page.inUse.store} takes nothing more.`,
+    hint: `Delete sessions that you do not need, or choose another storage ${inSettings}.`,
+    isForSettings: true,
+  }),
+  STORE_UNAVAILABLE: () => ({
+    hint: `If the browser forbids this site to store data, allow it, or choose another storage ${inSettings}.`,
+    isForSettings: true,
+  }),
+  OPTIONS: () => ({ isForSettings: true }),
+  MODEL_AUTH: ({ message, hint }) => {
+    const host = page.inUse.keyless;
+    if (host) {
+      const lost = `No key was sent to ${host}: the key was not kept in this browser.`;
+      return { message: lost, hint: `Type it again ${inSettings}.`, isForSettings: true };
+    }
+    const isKey = message.includes("refuses the key");
+    return { hint: isKey ? `Check the key ${inSettings}.` : hint, isForSettings: true };
+  },
+  MODEL_RATE_LIMIT: otherModel,
+  MODEL_OVERLOADED: otherModel,
+  MODEL_TIMEOUT: otherModel,
+  MODEL_NETWORK: () => ({ isForSettings: true }),
+  MODEL_BAD_REQUEST: checkModel,
+  MODEL_FAILED: checkModel,
+};
+
+/** The problem in the words of this page. A worker's agent has no settings here, so its own words are shown. */
+export function explained(problem: Problem): Problem {
+  return page.inUse.worker ? problem : { ...problem, ...words[problem.code as ErrorCode]?.(problem) };
+}
