@@ -21,13 +21,11 @@ const words: { readonly [Code in ErrorCode]?: Words } = {
   }),
   OPTIONS: () => ({ isForSettings: true }),
   MODEL_AUTH: ({ message, hint }) => {
-    const host = page.inUse.keyless;
-    if (host) {
-      const lost = `No key was sent to ${host}: the key was not kept in this browser.`;
-      return { message: lost, hint: `Type it again ${inSettings}.`, isForSettings: true };
-    }
-    const isKey = message.includes("refuses the key");
-    return { hint: isKey ? `Check the key ${inSettings}.` : hint, isForSettings: true };
+    const { keyless } = page.inUse;
+    if (!message.includes("refuses the key")) return { hint, isForSettings: true };
+    // The error may be of an earlier visit, with another key, so it keeps its own message.
+    const todo = keyless ? `The key for ${keyless} was not kept in this browser: type it again` : "Check the key";
+    return { hint: `${todo} ${inSettings}.`, isForSettings: true };
   },
   MODEL_RATE_LIMIT: otherModel,
   MODEL_OVERLOADED: otherModel,

@@ -205,7 +205,7 @@ story("a key that was not kept is missed as soon as the page is loaded, and in t
   await shoot(page, "key-not-kept");
   await sayAndHear(page, "without the key");
   const alert = page.locator(".turn").getByRole("alert");
-  assert.match(await alert.innerText(), /No key was sent to 127\.0\.0\.1:\d+: the key was not kept/);
+  assert.match(await alert.innerText(), /The key for 127\.0\.0\.1:\d+ was not kept in this browser: type it again in the settings/);
   await shoot(page, "key-not-kept-error");
   await alert.getByRole("button", { name: "Settings" }).click();
   await dialog(page).getByRole("button", { name: "Close settings" }).click();
