@@ -27,6 +27,8 @@ pub struct Timeouts {
     pub idle: u64,
     /// For a tool.
     pub tool: u64,
+    /// For one hook of a middleware.
+    pub hook: u64,
     /// For one operation of the store.
     pub store: u64,
     /// For the lock of a session.
@@ -41,6 +43,7 @@ impl Default for Timeouts {
             model: 120_000,
             idle: 60_000,
             tool: 120_000,
+            hook: 30_000,
             store: 10_000,
             lock: 60_000,
             call: None,

@@ -31,6 +31,7 @@ pub struct Cancel(Rc<RefCell<State>>);
 #[derive(Default)]
 struct State {
     cause: Option<Cause>,
+    n_requests: u32,
     wakers: Vec<Waker>,
 }
 
@@ -42,6 +43,7 @@ impl Cancel {
             if state.cause.is_none() || matches!(cause, Cause::Deleted) {
                 state.cause = Some(cause);
             }
+            state.n_requests += 1;
             std::mem::take(&mut state.wakers)
         });
         wakers.into_iter().for_each(Waker::wake);
@@ -54,9 +56,19 @@ impl Cancel {
 
     /// Waits until the end of the call is requested.
     pub fn asked(&self) -> impl Future<Output = ()> + '_ {
-        poll_fn(|context| {
+        self.until(|state| state.cause.is_some())
+    }
+
+    /// Waits for the next request, whether or not there was one before.
+    pub(in crate::engine) fn asked_again(&self) -> impl Future<Output = ()> + '_ {
+        let n_known = self.with(|state| state.n_requests);
+        self.until(move |state| state.n_requests != n_known)
+    }
+
+    fn until(&self, is_met: impl Fn(&State) -> bool) -> impl Future<Output = ()> {
+        poll_fn(move |context| {
             self.with(|state| {
-                if state.cause.is_some() {
+                if is_met(state) {
                     return Poll::Ready(());
                 }
                 if !state.wakers.iter().any(|waker| waker.will_wake(context.waker())) {

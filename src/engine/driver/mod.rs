@@ -83,8 +83,7 @@ impl Driver {
     /// Runs the call to its end.
     pub(in crate::engine) async fn drive(mut self) -> Ended {
         self.warn_of_schemas();
-        let ended = self.beside_children().await.map(Rc::new);
-        Hooks::new(&self.scope(), &self.parts.hooks).on_end(&ended).await;
+        let ended = self.within_deadline().await;
         self.handles.live.hide();
         self.joined.end(&ended);
         // The gate opens before the last event, so that the caller's next call need not wait.
@@ -125,7 +124,7 @@ impl Driver {
     /// Runs the stations and polls the subagents of the call. Subagents that still run afterwards become background work.
     async fn beside_children(&mut self) -> CallEnd {
         let children = Rc::clone(&self.children);
-        let ended = children.beside(self.within_deadline()).await;
+        let ended = children.beside(self.stations()).await;
         // If the call was told to end, its subagents end too.
         if !matches!(self.handles.cancel.cause(), None | Some(Cause::Shutdown)) {
             children.end().await;
@@ -140,8 +139,8 @@ impl Driver {
         ended
     }
 
-    /// The stations within the deadline of the call. After the deadline the call is told to end, and still commits.
-    async fn within_deadline(&mut self) -> CallEnd {
+    /// Runs the call within its deadline. After the deadline the call is told to end, and still commits.
+    async fn within_deadline(&mut self) -> Ended {
         let limit = self.parts.options.timeouts.call.map(|ms| self.parts.host.sleep(ms));
         let cancel = self.handles.cancel.clone();
         let watch = async {
@@ -151,7 +150,12 @@ impl Driver {
             }
             pending::<Infallible>().await
         };
-        match race(self.stations(), watch).await {
+        let to_end = async {
+            let ended = self.beside_children().await.map(Rc::new);
+            Hooks::new(&self.scope(), &self.parts.hooks).on_end(&ended).await;
+            ended
+        };
+        match race(to_end, watch).await {
             Either::First(ended) => ended,
             Either::Second(never) => match never {},
         }

@@ -118,6 +118,9 @@ impl ModelAttempts<'_> {
             }
         };
         let changes = match changes {
+            Ok(Verdict::GoOn(_)) if self.scope.is_stopped() => {
+                return self.unasked(iteration, ModelAnswer::Stopped(None));
+            }
             Ok(Verdict::GoOn(changes)) => changes,
             Ok(Verdict::Stop(says)) => {
                 return self.unasked(iteration, ModelAnswer::Ended(says));
@@ -171,6 +174,9 @@ impl ModelAttempts<'_> {
             Ok(Either::Second(())) if self.hooks.is_empty() => ModelAnswer::Replied(reply),
             Ok(Either::Second(())) => {
                 match rarely(self.hooks.after_model(reply.message.clone())).await {
+                    Ok(Verdict::GoOn(message)) if self.scope.is_stopped() => {
+                        ModelAnswer::Stopped(Some(message))
+                    }
                     Ok(Verdict::GoOn(message)) => {
                         ModelAnswer::Replied(ModelReply { message, ..reply })
                     }

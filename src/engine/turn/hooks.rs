@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 use crate::engine::call::outcome::Ended;
 use crate::engine::call::scope::CallScope;
 use crate::engine::stamp::{now, stamped};
+use crate::engine::turn::hook_wait::{answer, answer_unless_stopped, no_patience};
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::{Reply, SerializedError};
-use crate::future::rarely;
+use crate::future::{Either, race, rarely};
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::policy::revision;
 use crate::port::{Hook, HookRun, Lineage, Point, ToolSpec};
+use crate::run::STOPPED_CALL;
 use crate::store::session::Session;
 
 /// The parts of a model request that hooks have changed.
@@ -69,8 +71,13 @@ impl<'a> Hooks<'a> {
         self.hooks.is_empty()
     }
 
-    /// Tells the hooks how the call ended, after it is saved. If a hook fails, the caller gets only a warning.
+    /// Tells the hooks how the call ended, after it is saved. If a hook fails, the caller gets only a warning: the outcome
+    /// is stored already. If the call is told to end now, the hooks that still run or wait are begun but not waited for.
     pub(in crate::engine) async fn on_end(self, ended: &Ended) {
+        if self.at(Point::OnEnd).next().is_none() {
+            return;
+        }
+        let (mut impatient, lineage) = (no_patience(self.scope), Lineage::new());
         for hook in self.at(Point::OnEnd) {
             let told = match ended {
                 Ok(reply) => EndedForHook::Reply(reply),
@@ -78,8 +85,20 @@ impl<'a> Hooks<'a> {
                     EndedForHook::Error(SerializedError::new(&failed.error, failed.partial.clone()))
                 }
             };
-            if let Err(error) = self.ask(hook, Point::OnEnd, &json::to_text(&told), "").await {
-                self.scope.warn("middleware", error.message());
+            let told = json::to_text(&told);
+            let run = self.run("", (&[], &lineage));
+            let telling = answer(self.scope, hook, (Point::OnEnd, &told), run);
+            match race(telling, impatient.as_mut()).await {
+                Either::First(Ok(_)) => {}
+                Either::First(Err(error)) => self.scope.warn("middleware", error.message()),
+                Either::Second(()) => {
+                    let message = format!(
+                        "the call did not wait for onEnd of the middleware \"{}\"",
+                        hook.name()
+                    );
+                    self.scope.warn("middleware", message);
+                    impatient = Box::pin(std::future::ready(()));
+                }
             }
         }
     }
@@ -91,7 +110,8 @@ impl<'a> Hooks<'a> {
     ) -> Result<Vec<Rc<Message>>> {
         let mut input = input;
         for hook in self.at(Point::OnCall) {
-            let answer = self.ask(hook, Point::OnCall, &json::to_text(&input), "").await?;
+            let given = json::to_text(&input);
+            let Some(answer) = self.ask(hook, Point::OnCall, &given, "").await? else { break };
             if !answer.is_null() {
                 let read = json::list(&answer, |item| Message::from_json(item).map(Rc::new));
                 input = read.map_err(|misread| wrong(hook, misread))?;
@@ -107,7 +127,10 @@ impl<'a> Hooks<'a> {
 
     async fn change_prompt(self, mut prompt: String) -> Result<String> {
         for hook in self.at(Point::SystemPrompt) {
-            let answer = self.ask(hook, Point::SystemPrompt, &json::to_text(&prompt), "").await?;
+            let given = json::to_text(&prompt);
+            let Some(answer) = self.ask(hook, Point::SystemPrompt, &given, "").await? else {
+                break;
+            };
             prompt = json::text(&answer).map_err(|misread| wrong(hook, misread))?;
         }
         Ok(prompt)
@@ -119,14 +142,12 @@ impl<'a> Hooks<'a> {
         hook: &dyn Hook,
         session: &Session,
     ) -> Result<(Option<Vec<Rc<Message>>>, Option<String>)> {
-        let CallScope { tag, attributes, live: desk, host, .. } = *self.scope;
-        let (messages, lineage) = (session.context.as_slice(), &*session.lineage);
-        let run = HookRun { tag, attributes, tool_call_id: "", desk, messages, lineage };
-        let answer = hook.at(Point::ReviseContext, "null", run).await;
-        let answer = answer.map_err(|error| failed(hook, &error))?;
-        if answer.is_null() {
+        let host = self.scope.host;
+        let run = self.run("", (session.context.as_slice(), &*session.lineage));
+        let asking = answer_unless_stopped(self.scope, hook, (Point::ReviseContext, "null"), run);
+        let Some(answer) = asking.await?.filter(|answer| !answer.is_null()) else {
             return Ok((None, None));
-        }
+        };
         let read = |value: &Value| {
             let fields = Fields::of(value)?;
             let context =
@@ -168,14 +189,13 @@ impl<'a> Hooks<'a> {
                 generate: changes.generate.as_ref().unwrap_or(generate),
             };
             let fresh = Lineage::new();
-            let (messages, lineage) = match &changes.messages {
+            let messages = match &changes.messages {
                 Some(messages) => (messages.as_slice(), &fresh),
                 None => (session.context.as_slice(), &*session.lineage),
             };
-            let CallScope { tag, attributes, live: desk, .. } = *self.scope;
-            let run = HookRun { tag, attributes, tool_call_id: "", desk, messages, lineage };
-            let answer = hook.at(Point::BeforeModel, &json::to_text(&given), run).await;
-            let answer = answer.map_err(|error| failed(hook, &error))?;
+            let (given, run) = (json::to_text(&given), self.run("", messages));
+            let asking = answer_unless_stopped(self.scope, hook, (Point::BeforeModel, &given), run);
+            let Some(answer) = asking.await? else { break };
             match request_changes(&answer).map_err(|misread| wrong(hook, misread))? {
                 Verdict::Stop(says) => return Ok(Verdict::Stop(says)),
                 Verdict::GoOn(new) => {
@@ -193,7 +213,8 @@ impl<'a> Hooks<'a> {
     pub(in crate::engine) async fn after_model(self, message: Message) -> Result<Verdict<Message>> {
         let mut message = message;
         for hook in self.at(Point::AfterModel) {
-            let answer = self.ask(hook, Point::AfterModel, &json::to_text(&message), "").await?;
+            let given = json::to_text(&message);
+            let Some(answer) = self.ask(hook, Point::AfterModel, &given, "").await? else { break };
             if let Some(says) = word(&answer, "stop") {
                 return Ok(Verdict::Stop(says));
             }
@@ -218,7 +239,9 @@ impl<'a> Hooks<'a> {
         let mut input = input;
         for hook in self.at(Point::BeforeTool) {
             let given = json!({ "name": name, "input": input }).to_string();
-            let mut answer = self.ask(hook, Point::BeforeTool, &given, id).await?;
+            let Some(mut answer) = self.ask(hook, Point::BeforeTool, &given, id).await? else {
+                return Ok(Verdict::Stop(STOPPED_CALL.to_owned()));
+            };
             if let Some(why) = word(&answer, "deny") {
                 return Ok(Verdict::Stop(why));
             }
@@ -235,7 +258,9 @@ impl<'a> Hooks<'a> {
         let mut result = result;
         for hook in self.at(Point::AfterTool) {
             let given = json::to_text(&Block::ToolResult(result.clone()));
-            let answer = self.ask(hook, Point::AfterTool, &given, &result.id).await?;
+            let Some(answer) = self.ask(hook, Point::AfterTool, &given, &result.id).await? else {
+                break;
+            };
             if answer.is_null() {
                 continue;
             }
@@ -250,12 +275,29 @@ impl<'a> Hooks<'a> {
         Ok(result)
     }
 
-    async fn ask(self, hook: &dyn Hook, point: Point, given: &str, id: &str) -> Result<Value> {
+    /// Asks a hook that gets no messages. `None`: the call was told to end.
+    async fn ask(
+        self,
+        hook: &dyn Hook,
+        point: Point,
+        given: &str,
+        id: &str,
+    ) -> Result<Option<Value>> {
         let lineage = Lineage::new();
+        answer_unless_stopped(self.scope, hook, (point, given), self.run(id, (&[], &lineage))).await
+    }
+
+    /// What a hook is given besides its value.
+    fn run<'b>(
+        self,
+        tool_call_id: &'b str,
+        (messages, lineage): (&'b [Rc<Message>], &'b Lineage),
+    ) -> HookRun<'b>
+    where
+        'a: 'b,
+    {
         let CallScope { tag, attributes, live: desk, .. } = *self.scope;
-        let (messages, lineage) = (&[], &lineage);
-        let run = HookRun { tag, attributes, tool_call_id: id, desk, messages, lineage };
-        hook.at(point, given, run).await.map_err(|error| failed(hook, &error))
+        HookRun { tag, attributes, tool_call_id, desk, messages, lineage }
     }
 
     /// The hooks that handle this point, outermost first.
@@ -299,16 +341,6 @@ fn unrounded(original: &Message, mut changed: Message) -> Message {
 
 fn word(answer: &Value, name: &str) -> Option<String> {
     answer.get(name).and_then(Value::as_str).map(str::to_owned)
-}
-
-/// The error if a hook throws. It stops the call.
-fn failed(hook: &dyn Hook, error: &Error) -> Error {
-    let message = format!("the middleware \"{}\" failed: {}", hook.name(), error.message());
-    let failed = Error::new(ErrorKind::Middleware, message).hint("the messages so far are stored");
-    match error.cause() {
-        Some(cause) => failed.with_cause(Rc::clone(cause)),
-        None => failed,
-    }
 }
 
 fn wrong(hook: &dyn Hook, misread: Misread) -> Error {

@@ -1,6 +1,7 @@
 //! The turn of a call: the loop that asks the model and runs tools. The run decides each step.
 
 pub(in crate::engine) mod attempt;
+mod hook_wait;
 pub(in crate::engine) mod hooks;
 pub(in crate::engine) mod join;
 pub(in crate::engine) mod model;
@@ -186,6 +187,7 @@ impl Turn<'_> {
                     run.interrupted(None);
                 }
                 Step::CallModel(asking) => match self.before_model(session).await {
+                    Ok(()) if self.setup.scope.is_stopped() => run.interrupted(None),
                     Ok(()) => {
                         let iteration = run.iteration() + 1;
                         let answer = self.model.ask(session, asking, iteration).await;

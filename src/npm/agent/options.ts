@@ -71,7 +71,7 @@ const PLAIN = {
   checkpointMs: "rate",
   queueLimit: "number",
   cache: { names: ["sessions", "bytes"] },
-  timeouts: { names: ["model", "tool", "store", "lock", "call"] },
+  timeouts: { names: ["model", "tool", "hook", "store", "lock", "call"] },
   retries: { names: ["attempts", "initialMs", "maxMs"] },
   generate: "object",
   compaction: {

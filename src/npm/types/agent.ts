@@ -72,12 +72,14 @@ export interface AgentOptions extends WorkOptions {
   readonly queueLimit?: number;
   /** The most sessions kept in memory; the least recently used are dropped first. Default 1,000 sessions, 64 MB. */
   readonly cache?: { readonly sessions?: number; readonly bytes?: number };
-  /** Deadlines in ms. Defaults: model 120_000 to the first byte and 60_000 between bytes, tool 120_000, store 10_000, lock 60_000, call none. */
+  /** Deadlines in ms. Defaults: model 120_000 to the first byte and 60_000 between bytes, tool 120_000, hook 30_000, store 10_000, lock 60_000, call none. */
   readonly timeouts?: {
     /** From the request to the first byte of the answer. If it is shorter than 60_000, it is also the deadline between bytes. */
     readonly model?: number;
     /** For one call of a tool that has no `timeoutMs`. */
     readonly tool?: number;
+    /** For one hook of a middleware. After it the call fails with MIDDLEWARE; for `onEnd` that is only a warning. */
+    readonly hook?: number;
     /** For one operation of the store. */
     readonly store?: number;
     /** For waiting until another tab or process has finished its call on the session. */

@@ -312,6 +312,7 @@ fn timeouts(value: &Value) -> Read<Timeouts> {
         model: model.unwrap_or(defaults.model),
         idle: model.map_or(defaults.idle, |model| model.min(defaults.idle)),
         tool: fields.optional("tool", positive)?.unwrap_or(defaults.tool),
+        hook: fields.optional("hook", positive)?.unwrap_or(defaults.hook),
         store: fields.optional("store", positive)?.unwrap_or(defaults.store),
         lock: fields.optional("lock", positive)?.unwrap_or(defaults.lock),
         call: fields.optional("call", positive)?,

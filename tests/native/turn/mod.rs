@@ -10,6 +10,7 @@ mod plan;
 mod rejected;
 mod resend;
 mod resend_from;
+mod silent_hooks;
 mod skills;
 mod suspended_tools;
 mod tasks;
