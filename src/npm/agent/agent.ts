@@ -286,7 +286,7 @@ export class AgentHandle implements Agent {
     };
     const onEvents = (call: CallHandle): void => this.#subscriptions.show(call);
     const seen = watched || this.#subscriptions.hasListener(whole);
-    const setup = { slot, attributes, signal: context?.signal, outputSchema: context?.outputSchema, watched: seen, settleAfter: () => this.#guard?.processEnd, onEvents, onEnd };
+    const setup = { slot, attributes, signal: context?.signal, outputSchema: context?.outputSchema, validateMs: this.#checked.hookMs, watched: seen, settleAfter: () => this.#guard?.processEnd, onEvents, onEnd };
     const call = new CallHandle(setup);
     try {
       const { plain, model } = checkCall(context);

@@ -36,6 +36,8 @@ export interface CheckedOptions {
   readonly hasSubagents: boolean;
   /** The most bytes of conversations that are kept in memory. */
   readonly cacheBytes: number;
+  /** The deadline of a hook, in ms. */
+  readonly hookMs: number;
   /** Whether the agent made the store itself. Then it also closes it. */
   readonly ownStore: boolean;
 }
@@ -133,7 +135,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
     const { name, description, inputSchema, parallel, timeoutMs, presets, execute, readOnly } = each;
     return { name, description, inputSchema, parallel, timeoutMs, presets, readOnly, external: execute === undefined, checks: checksPermission(each) };
   });
-  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, shutdownSignals, hasSubagents: (options.subagents?.length ?? 0) > 0, cacheBytes: options.cache?.bytes ?? 64 << 20, ownStore: options.store === undefined };
+  return { plain: json(plain), name: options.name, defaultSessionId: options.defaultSessionId, model, fallbackModel, compactionModel, memoryModel, tokenCounter, children, store, tools, middleware, crossTab, shutdownSignals, hasSubagents: (options.subagents?.length ?? 0) > 0, cacheBytes: options.cache?.bytes ?? 64 << 20, hookMs: options.timeouts?.hook ?? 30_000, ownStore: options.store === undefined };
 }
 
 function checkModel(name: string, model: unknown): ModelInternals {

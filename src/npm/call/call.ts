@@ -26,6 +26,8 @@ export interface CallSetup {
   readonly attributes: Attributes;
   readonly signal: AbortSignal | undefined;
   readonly outputSchema: Schema | undefined;
+  /** How long `validate` of the output schema may take, in ms. */
+  readonly validateMs: number;
   /** Whether events are collected from the start. `watch` turns this on later. */
   readonly watched: boolean;
   /** A promise to wait for before the result settles; undefined unless the process is about to end. */
@@ -59,6 +61,8 @@ export class CallHandle implements Call {
   #hasReader = false;
   #controller: AbortController | undefined;
   #warned: Set<string> | undefined;
+  /** Ends the wait for `validate` of the output schema, while it runs. */
+  #leaveValidate: ((cause: Error) => void) | undefined;
   #stopListening = (): void => {};
 
   constructor(setup: CallSetup) {
@@ -121,6 +125,7 @@ export class CallHandle implements Call {
     checkInput(messages as Input);
     const text = jsonText(messages);
     this.#whileOpen((core) => core.stop(text));
+    this.#leaveValidate?.(new Error("the call was stopped while validate of the output schema ran"));
   }
 
   detach(): void {
@@ -229,18 +234,32 @@ export class CallHandle implements Call {
     this.#setup.onEvents(this);
   }
 
-  /** Resolves the result. If the output schema has a `validate` function, its output is the result, and its errors are OUTPUT_INVALID. */
+  /** Resolves the result. If the output schema has a `validate` function, its output is the result, and its errors are OUTPUT_INVALID. The function is code of the user, so it has a deadline. */
   #resolveWith(reply: Reply): void {
-    const schema = this.#setup.outputSchema;
+    const { outputSchema: schema, validateMs, signal } = this.#setup;
     if (schema === undefined || reply.output === undefined) return this.#resolve(reply);
-    validated(schema, reply.output).then(
-      (output) => this.#resolve({ ...reply, output }),
-      (cause: unknown) => {
-        const message = cause instanceof Error ? cause.message : String(cause);
-        const details = { slot: this.slot, callId: this.#id, partial: reply.message, cause };
-        this.#reject(new LockgateError("OUTPUT_INVALID", message, { ...details, hint: "the turn is stored; use a simpler schema" }));
-      },
-    );
+    const details = { slot: this.slot, callId: this.#id, partial: reply.message };
+    const refuse = (cause: unknown): void => {
+      over();
+      const message = cause instanceof Error ? cause.message : String(cause);
+      this.#reject(new LockgateError("OUTPUT_INVALID", message, { ...details, cause, hint: "the turn is stored; use a simpler schema" }));
+    };
+    const abort = (): void => {
+      over();
+      this.#reject(this.#aborted({ partial: reply.message }));
+    };
+    const timer = setTimeout(() => refuse(new Error(`validate of the output schema did not finish within ${validateMs} ms`)), validateMs);
+    const over = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      this.#leaveValidate = undefined;
+    };
+    this.#leaveValidate = refuse;
+    signal?.addEventListener("abort", abort);
+    validated(schema, reply.output).then((output) => {
+      over();
+      this.#resolve({ ...reply, output });
+    }, refuse);
   }
 
   /** The error of an `error` event, with what the event leaves out, such as the cause. */
@@ -251,7 +270,7 @@ export class CallHandle implements Call {
     return fromCore(isCoreError(complete) ? complete : error, details);
   }
 
-  #aborted(error?: CoreError): LockgateError {
+  #aborted(error?: Pick<CoreError, "partial">): LockgateError {
     const details = { slot: this.slot, callId: this.#id, partial: error?.partial, cause: this.#setup.signal?.reason };
     return new LockgateError("ABORTED", "the call was aborted by its signal", details);
   }

@@ -31,7 +31,7 @@ export function childCall({ instance, core }: { readonly instance: Instance; rea
   const from = calls.get(parent);
   const nothing = (): void => {};
   const attributes = from?.attributes ?? Object.freeze({});
-  const call = new CallHandle({ slot, attributes, signal: undefined, outputSchema: undefined, watched: false, settleAfter: () => undefined, onEvents: nothing, onEnd: nothing });
+  const call = new CallHandle({ slot, attributes, signal: undefined, outputSchema: undefined, validateMs: 0, watched: false, settleAfter: () => undefined, onEvents: nothing, onEnd: nothing });
   call.observe(instance, () => core.child(tag));
   const own = children.get(agent);
   call.model = own?.model ?? from?.model;

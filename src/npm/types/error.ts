@@ -72,7 +72,7 @@ export type ErrorCode =
   | "OUTPUT_INVALID"
   /** No summary could be made. Retryable. */
   | "COMPACTION_FAILED"
-  /** A middleware threw an error, or returned something that it may not return. */
+  /** A middleware threw an error, returned something that it may not return, or did not settle within `timeouts.hook`. */
   | "MIDDLEWARE"
   /** A path of the workspace is invalid, or there is no such file. */
   | "PATH_INVALID"

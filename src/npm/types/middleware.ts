@@ -20,7 +20,7 @@ export interface RunContext extends Slot {
   readonly state: AgentState;
 }
 
-/** Hooks around a call. A hook may observe, change what it is given, or stop the call. A hook that throws fails the call with MIDDLEWARE. */
+/** Hooks around a call. A hook may observe, change what it is given, or stop the call. A hook that throws, or does not settle within `timeouts.hook`, fails the call with MIDDLEWARE. A call that is stopped does not wait for its hooks. */
 export interface Middleware {
   /** The name in errors. */
   readonly name: string;
@@ -55,6 +55,6 @@ export interface Middleware {
     result: Extract<Block, { type: "tool_result" }>,
     context: ToolContext,
   ): Extract<Block, { type: "tool_result" }> | void | Promise<Extract<Block, { type: "tool_result" }> | void>;
-  /** Gets the outcome of the call after it is saved. If it throws, that is only a warning. */
+  /** Gets the outcome of the call after it is saved. If it throws or does not settle in time, that is only a warning. If the call is stopped while it runs, the call ends with its stored outcome; if it was stopped before, it waits for this hook at most a second. */
   onEnd?(outcome: { readonly reply: Reply } | { readonly error: LockgateError }, context: RunContext): void | Promise<void>;
 }
