@@ -2,6 +2,8 @@
 //!
 //! The order is: a bar on the call, deny rules, ask rules, the tool's own opinion, allow rules, the mode. Deny and ask
 //! rules of the host apply in every session. Rules stored in a session cannot allow what the host denies or asks about.
+//!
+//! A rule that allows only ever removes questions: one more of them never makes a call ask that ran without a question.
 
 use crate::spec::{Effect, Opinion, OwnDecision};
 use crate::state::{Behavior, PermissionContext, PermissionMode, Rule};
@@ -29,8 +31,8 @@ pub struct Policy<'a> {
     ask: Vec<&'a Rule>,
     allow: Vec<&'a Rule>,
     mode: PermissionMode,
-    /// Whether the host or the session has set permissions. If not, only the tools themselves ask.
-    is_set: bool,
+    /// Whether calls that no rule matches are asked about. If not, only the tools themselves ask.
+    asks_by_default: bool,
 }
 
 impl<'a> Policy<'a> {
@@ -50,7 +52,7 @@ impl<'a> Policy<'a> {
             ask: ask.collect(),
             allow: about(&session.allow_rules).collect(),
             mode: session.mode,
-            is_set: host.is_some() || !session.is_trivial(),
+            asks_by_default: host.is_some() || session.narrows(),
         }
     }
 
@@ -118,7 +120,7 @@ impl<'a> Policy<'a> {
             PermissionMode::AcceptEdits => is_read_only || opinion.is_edit,
             PermissionMode::Default | PermissionMode::DontAsk | PermissionMode::Bypass => false,
         };
-        if may || !self.is_set {
+        if may || !self.asks_by_default {
             return Ruling::Allow;
         }
         ask("no rule allows it", true)
@@ -133,11 +135,10 @@ impl<'a> Policy<'a> {
 }
 
 impl PermissionContext {
-    /// Whether there are no rules and the mode is the default.
-    pub fn is_trivial(&self) -> bool {
-        let no_rules =
-            [&self.allow_rules, &self.ask_rules, &self.deny_rules].iter().all(|it| it.is_empty());
-        no_rules && self.mode == PermissionMode::Default
+    /// Whether anything here narrows what tools may do. A rule that allows does not.
+    pub fn narrows(&self) -> bool {
+        let has_rules = !self.ask_rules.is_empty() || !self.deny_rules.is_empty();
+        has_rules || self.mode != PermissionMode::Default
     }
 
     /// Adds a rule to the list of its behaviour, unless the list has it.
@@ -152,24 +153,24 @@ impl PermissionContext {
         }
     }
 
-    /// Makes these permissions of a subagent no wider than those of its parent.
-    pub fn limit(&mut self, parent: &PermissionContext) {
-        // Without rules everything is allowed, so such a parent sets no limits.
-        if parent.is_trivial() {
+    /// Makes these permissions of a subagent no wider than those of its parent. `host` are the permissions of the host.
+    pub fn limit(&mut self, parent: &PermissionContext, host: Option<&PermissionContext>) {
+        if host.is_none() && !parent.narrows() {
+            // Nothing limits the parent. What it need not ask about, its child need not ask about either.
+            parent.allow_rules.iter().for_each(|rule| self.remember(rule.clone()));
             return;
         }
-        if !self.is_trivial() {
-            for rule in parent.deny_rules.iter().chain(&parent.ask_rules) {
-                self.remember(rule.clone());
-            }
-            self.allow_rules = parent.allow_rules.clone();
-            self.working_directories = parent.working_directories.clone();
-            self.mode = stricter(self.mode, parent.mode);
-        }
-        // A child that has no rules, or lost its last ones above, takes over those of its parent.
-        if self.is_trivial() {
+        // A child that narrows nothing itself takes over what its parent may do.
+        if !self.narrows() {
             *self = parent.clone();
+            return;
         }
+        for rule in parent.deny_rules.iter().chain(&parent.ask_rules) {
+            self.remember(rule.clone());
+        }
+        self.allow_rules = parent.allow_rules.clone();
+        self.working_directories = parent.working_directories.clone();
+        self.mode = stricter(self.mode, parent.mode);
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::{Rc, Weak};
 use crate::engine::options::{Options, Subagent};
 use crate::engine::subagent::children::CallChildren;
 use crate::port::{Model, ToolSpec};
-use crate::state::Facts;
+use crate::state::{Facts, PermissionContext};
 use crate::tool::subagents;
 
 /// The maximum depth of children.
@@ -83,7 +83,7 @@ impl ChildRole {
     /// The fields with which the child's call starts.
     pub(in crate::engine) fn limit(&self, own: Facts) -> Facts {
         match &self.facts {
-            Some(parent) => limited(own, parent),
+            Some(parent) => limited(own, parent, self.options.permissions.as_ref()),
             None => own,
         }
     }
@@ -97,9 +97,9 @@ impl ChildRole {
 }
 
 /// The fields of a child, limited by those of its parent: a child has no permission that its parent does not have.
-fn limited(own: Facts, parent: &Facts) -> Facts {
+fn limited(own: Facts, parent: &Facts, host: Option<&PermissionContext>) -> Facts {
     let mut facts = own;
-    facts.permission_context.limit(&parent.permission_context);
+    facts.permission_context.limit(&parent.permission_context, host);
     if parent.plan_mode_context.plan_active {
         facts.plan_mode_context = parent.plan_mode_context.clone();
     }

@@ -1,7 +1,7 @@
 // Permissions: what tools may do, which approvals are asked for, and how they are answered.
 
 /**
- * What happens to a tool call that no rule matches. "default" asks for approval. "accept_edits" also allows reading and editing
+ * What happens to a tool call that no rule matches. "default" asks for approval, if the agent has the option `permissions` or the session has a rule that asks or denies. "accept_edits" also allows reading and editing
  * files. "explore" allows only tools that change nothing. "bypass" asks only if an ask rule matches or the path is dangerous.
  * "dont_ask" denies every call for which approval would be needed.
  */
@@ -37,7 +37,7 @@ export interface PermissionOptions {
 export interface PermissionContext {
   /** What happens to calls that no rule matches. */
   readonly mode: PermissionMode;
-  /** Calls that run without a question. */
+  /** Calls that run without a question. A rule here only removes questions: it never makes another call ask. */
   readonly allow_rules: readonly Rule[];
   /** Calls that need approval. */
   readonly ask_rules: readonly Rule[];

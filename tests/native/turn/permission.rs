@@ -145,9 +145,9 @@ fn a_06_the_tool_compares_rules_with_content_and_an_unknown_result_never_allows(
     assert_eq!(rule(None), "deny");
     assert_eq!(rule(Some(&[false, false])), "deny");
     // An allow rule that cannot be compared does not allow.
-    let mut session = PermissionContext::default();
+    let (host, mut session) = (PermissionContext::default(), PermissionContext::default());
     session.remember(self::rule(Behavior::Allow, Some("good")));
-    let policy = Policy::of("send", None, &session);
+    let policy = Policy::of("send", Some(&host), &session);
     assert_eq!(word(&policy.rule(Effect::Acts, &Opinion::default(), None)), "ask");
 }
 
@@ -157,8 +157,44 @@ fn a_06_rules_of_other_tools_have_no_effect() {
     for name in ["Send", "send ", "sеnd", "sen", "send(x)", "*"] {
         session.remember(Rule { tool_name: name.into(), ..rule(Behavior::Allow, None) });
     }
-    let policy = Policy::of("send", None, &session);
-    assert_eq!(word(&policy.rule(Effect::Acts, &Opinion::default(), None)), "ask");
+    let host = PermissionContext::default();
+    for (host, expected) in [(Some(&host), "ask"), (None, "allow")] {
+        let policy = Policy::of("send", host, &session);
+        assert_eq!(word(&policy.rule(Effect::Acts, &Opinion::default(), None)), expected);
+    }
+}
+
+#[test]
+fn a_rule_that_allows_one_tool_makes_no_other_tool_ask() {
+    let mut session = PermissionContext::default();
+    session.remember(Rule { tool_name: "other".into(), ..rule(Behavior::Allow, None) });
+    session.remember(Rule { tool_name: "other".into(), ..rule(Behavior::Allow, Some("x")) });
+    for (says, expected) in [("", "allow"), ("ask", "ask"), ("danger", "ask"), ("deny", "deny")] {
+        let opinion = Opinion { own: own(says), ..Opinion::default() };
+        let policy = Policy::of("send", None, &session);
+        assert_eq!(word(&policy.rule(Effect::Acts, &opinion, None)), expected, "{says}");
+    }
+}
+
+#[test]
+fn a_child_keeps_its_rules_and_gets_those_of_a_parent_that_nothing_limits() {
+    let mut parent = PermissionContext::default();
+    parent.remember(Rule { tool_name: "look".into(), ..rule(Behavior::Allow, None) });
+    let mut child = context(Plain, "allow");
+    child.limit(&parent, None);
+    let tools: Vec<_> = child.allow_rules.iter().map(|rule| &*rule.tool_name).collect();
+    assert_eq!(tools, ["send", "look"]);
+    // If the host has set permissions, the parent asks by default, so the child has the rules of the parent alone.
+    child.limit(&parent, Some(&PermissionContext::default()));
+    assert_eq!(child, parent);
+}
+
+#[test]
+fn a_rule_of_its_own_that_allows_does_not_take_the_mode_of_its_parent_from_a_child() {
+    let parent = context(AcceptEdits, "allow");
+    let mut child = context(Plain, "allow");
+    child.limit(&parent, None);
+    assert_eq!(child, parent);
 }
 
 #[test]
@@ -167,7 +203,7 @@ fn a_12_a_child_has_no_wider_permissions_than_its_parent() {
         for rules in ["", "deny", "ask", "deny ask", "allow"] {
             let parent = context(mode, rules);
             let mut child = context(Bypass, "allow");
-            child.limit(&parent);
+            child.limit(&parent, None);
             let rule = |context| {
                 let policy = Policy::of("send", None, context);
                 policy.rule(Effect::Acts, &Opinion::default(), None)
@@ -177,7 +213,7 @@ fn a_12_a_child_has_no_wider_permissions_than_its_parent() {
             assert!(!refused || word(&of_child) == "deny", "{mode:?} {rules}");
             let asked = rules.contains("ask") && word(&of_parent) == "ask";
             assert!(!asked || word(&of_child) != "allow", "{mode:?} {rules}");
-            child.limit(&parent);
+            child.limit(&parent, None);
             assert!(child.deny_rules.len() <= 1, "a rule is there once");
         }
     }
@@ -187,7 +223,7 @@ fn a_12_a_child_has_no_wider_permissions_than_its_parent() {
 fn a_12_a_child_that_loses_its_own_rules_takes_over_those_of_its_parent() {
     let parent = context(AcceptEdits, "");
     let mut child = context(Plain, "allow");
-    child.limit(&parent);
+    child.limit(&parent, None);
     let policy = Policy::of("send", None, &child);
     assert_eq!(word(&policy.rule(Effect::Acts, &Opinion::default(), None)), "ask");
 }
@@ -196,7 +232,7 @@ fn a_12_a_child_that_loses_its_own_rules_takes_over_those_of_its_parent() {
 fn a_12_a_parent_without_rules_leaves_the_rules_of_its_child() {
     let own = context(Plain, "ask");
     let mut child = own.clone();
-    child.limit(&PermissionContext::default());
+    child.limit(&PermissionContext::default(), None);
     assert_eq!(child, own);
 }
 

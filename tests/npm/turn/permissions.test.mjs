@@ -178,6 +178,33 @@ story(
 );
 
 story(
+  "after a remembered rule that allows one tool no other tool asks: not in the session, not in its workspace, not in a subagent",
+  async ({ createAgent, tool, memoryStore, modelOf, textOf, resultsIn, assert }) => {
+    const make = (name, rest) => tool({ name, description: name, inputSchema: { type: "object" }, execute: () => `${name} ran`, ...rest });
+    const tools = [make("send", { needsApproval: true }), make("look"), make("act")];
+    const model = modelOf(async function* ({ messages }) {
+      const last = messages.findLast(({ metadata }) => metadata?.reminder !== true);
+      if (last.role === "tool") return yield { type: "text", text: "done" };
+      const calls = textOf(last).startsWith("child")
+        ? [["look", {}], ["send", {}]]
+        : { first: [["send", {}]], then: [["look", {}], ["act", {}], ["write_file", { path: "a.md", content: "x" }], ["send", {}], ["agent_spawn", { agent_id: "worker", task: "child" }]] }[textOf(last)];
+      for (const [index, [name, input]] of calls.entries()) yield { type: "tool-call", index, id: `${name}-${messages.length}`, name, arguments: JSON.stringify(input) };
+    });
+    const agent = await createAgent({ name: "helper", model, tools, store: memoryStore(), workspace: true, subagents: [{ name: "worker", description: "works" }] });
+    const slot = { userId: "ada", sessionId: "s" };
+    const asked = await agent.call("first", slot);
+    assert.deepEqual(asked.asks.map(({ name }) => name), ["send"]);
+    const [{ toolCallId, suggestedRules }] = asked.asks;
+    await agent.confirm(slot, [{ toolCallId, approve: true, remember: suggestedRules }]).result;
+    const reply = await agent.call("then", slot);
+    assert.deepEqual([reply.reason, reply.asks], ["stop", []]);
+    const results = resultsIn(reply.messages);
+    assert.deepEqual(results.map(({ name, state }) => [name, state]), ["look", "act", "write_file", "send", "agent_spawn"].map((name) => [name, "success"]));
+    assert.match(textOf(results[4].output), /done/, "the subagent was asked nothing either");
+  },
+);
+
+story(
   "A-07: a permission, needsApproval or matches that throws, hangs or answers nonsense denies the call",
   async ({ createAgent, tool, memoryStore, scriptedModel, resultsIn, assert }) => {
     const ran = [];
