@@ -51,6 +51,9 @@ pub enum Event {
     ToolStart { tool_call_id: String, name: String },
     /// The tool reports progress.
     ToolDelta { tool_call_id: String, delta: String },
+    /// The tool shows a block, for example an image that is not finished.
+    #[serde(rename = "tool-delta")]
+    ToolBlock { tool_call_id: String, block: Block },
     /// The tool has ended.
     ToolEnd { tool_call_id: String, name: String, state: ResultState, output: Vec<Block> },
     /// The call needs answers of a person.

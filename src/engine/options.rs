@@ -152,6 +152,8 @@ pub struct Options {
     pub system_prompt: String,
     /// How many model requests a call may make before it asks for a closing answer.
     pub max_iterations: u32,
+    /// How many tool calls of one answer may run.
+    pub max_tool_calls: usize,
     /// How many calls may wait for one session.
     pub queue_limit: usize,
     /// What a call does if its session has a call already.
@@ -214,6 +216,7 @@ impl Options {
             description: None,
             system_prompt: String::new(),
             max_iterations: 10,
+            max_tool_calls: 64,
             queue_limit: 64,
             overlap: Overlap::Queue,
             default_session_id: None,

@@ -266,16 +266,15 @@ impl ToolUse {
 }
 
 impl ToolResult {
-    /// The result of a tool call: a text and a state.
+    /// The result of a tool call: a text and a state. The middle of a text that is too long is left out.
     pub fn new(call: &ToolUse, state: ResultState, text: impl Into<String>) -> ToolResult {
-        let output = vec![Block::text(text)];
-        ToolResult {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            output,
-            state,
-            rest: Object::new(),
-        }
+        ToolResult::of(call, state, vec![Block::text(text)])
+    }
+
+    /// The result of a tool call: an output and a state. The middle of an output that is too long is left out.
+    pub fn of(call: &ToolUse, state: ResultState, output: Vec<Block>) -> ToolResult {
+        let (id, name) = (call.id.clone(), call.name.clone());
+        ToolResult { id, name, output, state, rest: Object::new() }.shortened()
     }
 
     fn read(fields: &Fields<'_>) -> Read<ToolResult> {

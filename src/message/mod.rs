@@ -3,6 +3,7 @@
 mod block;
 mod delta;
 mod edit;
+mod length;
 mod lineage;
 mod memo;
 mod note;
@@ -13,6 +14,7 @@ mod turn;
 pub use block::{Block, CallState, MediaKind, ResultState, Source, ToolResult, ToolUse};
 pub use delta::{Delta, Finish};
 pub use edit::{EVICTED, Edit, Edits};
+pub use length::{MAX_TOOL_TEXT, note, shortened};
 pub use lineage::Lineage;
 pub use memo::Memo;
 pub use note::Note;

@@ -54,6 +54,7 @@ export class Call {
   abort(): void;
   added(known: number): string;
   emit(tool_call_id: string, delta: string): void;
+  emitBlock(tool_call_id: string, block: string): void;
   failure(): unknown;
   poll(watched: boolean): string | undefined;
   shown(): Float64Array | undefined;

@@ -61,6 +61,7 @@ pub enum Asking {
 #[derive(Debug)]
 pub struct Run {
     limit: u32,
+    max_tool_calls: usize,
     iteration: u32,
     blanks: u32,
     stage: Stage,
@@ -89,6 +90,7 @@ impl Run {
     pub fn new(limit: u32) -> Run {
         Run {
             limit: limit.max(1),
+            max_tool_calls: usize::MAX,
             iteration: 0,
             blanks: 0,
             stage: Stage::Model,
@@ -104,6 +106,11 @@ impl Run {
         let mut run = Run { stage, leaves, ..Run::new(limit) };
         run.settle(Stage::Model);
         run
+    }
+
+    /// The same, with at most this many tool calls in one reply. Those beyond get a result that says so.
+    pub fn with_max_tool_calls(self, max_tool_calls: usize) -> Run {
+        Run { max_tool_calls, ..self }
     }
 
     /// The next step. A second call without a report in between returns the same step.
@@ -143,11 +150,16 @@ impl Run {
             (false, Finish::Length) => Some(CUT_CALL),
             (false, _) => None,
         };
-        let results = calls.into_iter().map(|call| {
+        let most = self.max_tool_calls;
+        let too_many = format!(
+            "This call was not run: an answer may make at most {most} tool calls. Ask again in your next answers."
+        );
+        let results = calls.into_iter().enumerate().map(|(index, call)| {
             let complaint =
                 unreadable.iter().find(|(id, _)| *id == call.id).map(|(_, why)| why.as_str());
-            let refused =
-                refusal.or(complaint).map(|why| ToolResult::new(&call, ResultState::Error, why));
+            let beyond = (index >= most).then_some(too_many.as_str());
+            let why = refusal.or(beyond).or(complaint);
+            let refused = why.map(|why| ToolResult::new(&call, ResultState::Error, why));
             (call, refused.map(Settled::Result))
         });
         let results = results.collect();

@@ -214,9 +214,7 @@ impl ConfirmAnswer {
     fn result(&self, call: &ToolUse) -> Option<ToolResult> {
         let denied = |text| ToolResult::new(call, ResultState::Denied, text);
         match &self.said {
-            AnswerKind::Output(output, state) => {
-                Some(ToolResult { output: output.clone(), ..ToolResult::new(call, *state, "") })
-            }
+            AnswerKind::Output(output, state) => Some(ToolResult::of(call, *state, output.clone())),
             AnswerKind::Yes(_) => None,
             AnswerKind::No(why) if call.state == CallState::Asking => Some(denied(match why {
                 Some(why) => format!("{DENIED}: {why}"),

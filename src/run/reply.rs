@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::event::Event;
 use crate::json::{self, Object, halves};
-use crate::message::{Block, CallState, Delta, Finish, Message, Role, ToolUse, Usage};
+use crate::message::{
+    Block, CallState, Delta, Finish, MAX_TOOL_TEXT, Message, Role, ToolUse, Usage,
+};
 
 /// A complete reply of a model.
 #[derive(Clone, Debug)]
@@ -279,7 +281,10 @@ impl CallPart {
             self.name = name.filter(|name| !name.is_empty());
         }
         self.provider = provider.or(self.provider.take());
-        self.arguments.push_str(&arguments);
+        // Arguments that are too long are not read in the end, so the rest of them is not kept.
+        if self.arguments.len() <= MAX_TOOL_TEXT {
+            self.arguments.push_str(&arguments);
+        }
         let Some(name) = &self.name else { return };
         let tool_call_id = self.id.clone();
         if !self.open {
@@ -361,6 +366,11 @@ impl ReplyPart {
 fn read_arguments(text: &str) -> Result<Value, String> {
     if text.trim().is_empty() {
         return Ok(Value::Object(Map::new()));
+    }
+    if text.len() > MAX_TOOL_TEXT {
+        return Err(format!(
+            "The arguments have more than {MAX_TOOL_TEXT} bytes, and were not kept. Send shorter ones."
+        ));
     }
     match json::foreign(halves::replaced(text).as_bytes(), json::DEEPEST) {
         Ok(value @ Value::Object(_)) => Ok(value),

@@ -11,7 +11,7 @@ use crate::engine::{Cancel, Cause, Live, Outbox, Shown};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::json;
-use crate::message::Message;
+use crate::message::{Block, Message};
 use crate::wasm::error::{JsResult, to_js};
 use crate::wasm::task::{numbered, poll};
 
@@ -123,6 +123,21 @@ impl Call {
     /// Adds partial output of a running tool to the events.
     pub fn emit(&self, tool_call_id: String, delta: String) {
         self.outbox.push(Event::ToolDelta { tool_call_id, delta });
+    }
+
+    /// Adds a block that a running tool shows to the events. `block` is JSON.
+    #[wasm_bindgen(js_name = emitBlock)]
+    pub fn emit_block(&self, tool_call_id: String, block: &str) -> JsResult<()> {
+        let block = json::foreign(block.as_bytes(), json::DEEPEST).unwrap_or_default();
+        let block = Block::from_json(&block).map_err(|misread| {
+            to_js(
+                &misread
+                    .into_error(ErrorKind::InputInvalid, "the block")
+                    .hint("pass text, or a block such as { type: \"image\", source }"),
+            )
+        })?;
+        self.outbox.push(Event::ToolBlock { tool_call_id, block });
+        Ok(())
     }
 
     /// The AgentState without its messages, as JSON; only while a tool or hook runs.

@@ -121,6 +121,7 @@ fn events() -> Vec<Stamped> {
         Event::ToolCallEnd { tool_call_id: id(), name: id(), input: json!({}) },
         Event::ToolStart { tool_call_id: id(), name: id() },
         Event::ToolDelta { tool_call_id: id(), delta: id() },
+        Event::ToolBlock { tool_call_id: id(), block: Block::text("t") },
         Event::ToolEnd {
             tool_call_id: id(),
             name: id(),

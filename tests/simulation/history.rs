@@ -440,7 +440,9 @@ fn part(event: &Event) -> (Option<(&'static str, String)>, bool, bool) {
         Event::ToolCallDelta { tool_call_id, .. } => (of("tool-call", tool_call_id), false, false),
         Event::ToolCallEnd { tool_call_id, .. } => (of("tool-call", tool_call_id), false, true),
         Event::ToolStart { tool_call_id, .. } => (of("tool", tool_call_id), true, false),
-        Event::ToolDelta { tool_call_id, .. } => (of("tool", tool_call_id), false, false),
+        Event::ToolDelta { tool_call_id, .. } | Event::ToolBlock { tool_call_id, .. } => {
+            (of("tool", tool_call_id), false, false)
+        }
         Event::ToolEnd { tool_call_id, .. } => (of("tool", tool_call_id), false, true),
         _ => (None, false, false),
     }

@@ -59,6 +59,12 @@ function resultOf(block: Pick<BlockOf<"tool_result">, "name" | "state" | "output
   return { name, state, output: textOf(output), media: output.filter(isMedia) };
 }
 
+/** What a running tool shows: more text, or a newer state of its image. */
+function shownBy(tool: ToolPart, { delta, block }: AgentEvent & { type: "tool-delta" }): Partial<ToolPart> {
+  if (block !== undefined && isMedia(block)) return { media: [block] };
+  return { live: tool.live + (block === undefined ? delta : textOf([block])) };
+}
+
 /** The parts after one more event of their call. */
 export function withEvent(parts: readonly Part[], event: AgentEvent): readonly Part[] {
   switch (event.type) {
@@ -81,7 +87,7 @@ export function withEvent(parts: readonly Part[], event: AgentEvent): readonly P
     case "tool-start":
       return withTool(parts, event.toolCallId, { name: event.name, state: "running" });
     case "tool-delta":
-      return withTool(parts, event.toolCallId, (tool) => ({ live: tool.live + event.delta }));
+      return withTool(parts, event.toolCallId, (tool) => shownBy(tool, event));
     case "tool-end":
       return withTool(parts, event.toolCallId, resultOf(event));
     case "ask":

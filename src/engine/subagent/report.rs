@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::event::Reason;
 use crate::future::{Either, race};
 use crate::json;
-use crate::message::{Message, Note, ResultState};
+use crate::message::{MAX_TOOL_TEXT, Message, Note, ResultState, shortened};
 use crate::slot::Slot;
 use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::task::TaskRecord;
@@ -145,5 +145,6 @@ pub(in crate::engine) fn report(task: &TaskRecord, status: &str, text: &str) -> 
     let head = format!(
         "task_id: {id}\nstatus: {status}\nagent_id: {agent}\nagent_key: {session}\n{label}"
     );
+    let text = shortened(text.to_owned(), MAX_TOOL_TEXT);
     if text.is_empty() { head.trim_end().to_owned() } else { format!("{head}\n{text}") }
 }

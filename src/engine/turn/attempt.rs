@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::event::Event;
 use crate::future::{Either, Local, race, rarely};
-use crate::message::{Block, Delta, Finish, Message, Role, Usage};
+use crate::message::{Block, Delta, Finish, MAX_TOOL_TEXT, Message, Role, Usage, shortened};
 use crate::policy::tokens;
 use crate::port::{Lineage, Model, Request, ToolSpec};
 use crate::run::{Asking, Assembly, ModelReply, Run};
@@ -55,6 +55,7 @@ impl ModelAnswer {
 
 /// The answer of a hook in place of the model's answer.
 fn said_instead(says: String) -> Option<Message> {
+    let says = shortened(says, MAX_TOOL_TEXT);
     (!says.is_empty()).then(|| Message::draft(Role::Assistant, vec![Block::text(says)]))
 }
 
@@ -235,7 +236,7 @@ impl ModelAttempts<'_> {
         let fresh = Lineage::new();
         let given = changes.generate.as_ref().unwrap_or(generate);
         let generate = match attempt.max_tokens {
-            Some(max_tokens) => Cow::Owned(shortened(given, max_tokens)),
+            Some(max_tokens) => Cow::Owned(limited(given, max_tokens)),
             None => Cow::Borrowed(given),
         };
         let request = Request {
@@ -374,8 +375,8 @@ fn ends_answer(error: &Error, assembly: &mut Assembly) -> bool {
 }
 
 /// The options with this limit for the tokens of the answer.
-fn shortened(generate: &Value, max_tokens: u64) -> Value {
-    let mut shortened = generate.as_object().cloned().unwrap_or_default();
-    shortened.insert("maxTokens".into(), max_tokens.into());
-    Value::Object(shortened)
+fn limited(generate: &Value, max_tokens: u64) -> Value {
+    let mut limited = generate.as_object().cloned().unwrap_or_default();
+    limited.insert("maxTokens".into(), max_tokens.into());
+    Value::Object(limited)
 }

@@ -267,7 +267,8 @@ impl<'a> Hooks<'a> {
             match Block::from_json(&answer).map_err(|misread| wrong(hook, misread))? {
                 // A hook cannot change to which tool call the result belongs.
                 Block::ToolResult(changed) => {
-                    result = ToolResult { id: result.id, name: result.name, ..changed }
+                    let changed = ToolResult { id: result.id, name: result.name, ..changed };
+                    result = changed.shortened();
                 }
                 _ => return Err(wrong(hook, Misread::new("a tool_result"))),
             }

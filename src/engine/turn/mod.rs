@@ -23,7 +23,7 @@ use crate::engine::call::outcome::{
 use crate::engine::compaction::evicted_files::EvictedFiles;
 use crate::engine::compaction::fit::{Fitting, FittingModels, FittingParts};
 use crate::engine::instructions::Instructions;
-use crate::engine::options::Durability;
+use crate::engine::options::{Durability, Options};
 use crate::engine::subagent::report::{tell_ends, told_in};
 use crate::engine::subagent::role::ChildRole;
 use crate::engine::turn::attempt::{ModelAttempts, RequestParts};
@@ -112,8 +112,9 @@ impl Turn<'_> {
             Ok(hooked) => {
                 let input = if start.is_again { input } else { hooked };
                 session.context_mut().extend(input);
-                let limit = self.setup.scope.options.max_iterations;
-                self.follow(session, Run::with_calls(limit, calls, leaves)).await
+                let Options { max_iterations, max_tool_calls, .. } = *self.setup.scope.options;
+                let run = Run::with_calls(max_iterations, calls, leaves);
+                self.follow(session, run.with_max_tool_calls(max_tool_calls)).await
             }
             Err(error) => {
                 session.context_mut().extend(input);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::error::Result;
 use crate::event::Event;
 use crate::future::{Either, Local, join_all, race, rarely};
-use crate::message::{Block, ResultState, ToolResult, ToolUse};
+use crate::message::{Block, MAX_TOOL_TEXT, ResultState, ToolResult, ToolUse, shortened};
 use crate::policy::redact::without_keys;
 use crate::run::STOPPED_CALL;
 use crate::seams;
@@ -144,9 +144,12 @@ impl<'a> ToolRunner<'a> {
             return ToolResult::new(call, ResultState::Suspended, why);
         }
         match done {
-            Ok(output) => ToolResult { output, ..ToolResult::new(call, ResultState::Success, "") },
+            Ok(output) => ToolResult::of(call, ResultState::Success, output),
             // The error message of a library may contain an API key.
-            Err(error) => ToolResult::new(call, ResultState::Error, without_keys(error.message())),
+            Err(error) => {
+                let message = shortened(error.message().to_owned(), MAX_TOOL_TEXT);
+                ToolResult::new(call, ResultState::Error, without_keys(&message))
+            }
         }
     }
 }

@@ -67,6 +67,7 @@ const PLAIN = {
   permissions: "object",
   persistence: { members: { conversation: "flag", tasks: "keepable", plan: "keepable", toolGroups: "keepable", skills: "keepable", permissions: "keepable" } },
   maxIterations: "number",
+  maxToolCalls: "number",
   overlap: "text",
   onConflict: "text",
   durability: "text",

@@ -14,11 +14,22 @@ import { respond } from "../protocol/response.js";
 import type { Protocol, ResponseOptions } from "../protocol/response.js";
 import { validated } from "../values/schema.js";
 import { stateOf } from "./state.js";
-import type { AgentEvent, AgentState, Attributes, Call, Input, Reply, Schema, Slot, ToolContext } from "../types.js";
+import type { AgentEvent, AgentState, Attributes, Block, Call, Input, Reply, Schema, Slot, ToolContext } from "../types.js";
 import type { Instance } from "../runtime/wasm.js";
 
 /** An event as Rust sends it: without the members that all events of a call share. */
 type CoreEvent = { readonly type: string };
+
+/** The most text that a tool may emit while it runs. Unread events are kept in memory. */
+const MAX_EMITTED = 20_000_000;
+
+/** What differs in the contexts of tools. */
+export interface ContextParts {
+  readonly signal?: () => AbortSignal;
+  readonly suspend?: (reason?: string) => never;
+  /** Whether the tool has ended for the engine. */
+  readonly isOver?: () => boolean;
+}
 
 /** What a `CallHandle` is made from. */
 export interface CallSetup {
@@ -107,9 +118,16 @@ export class CallHandle implements Call {
   }
 
   /** The `context` argument of a tool or hook of this call. By default its signal aborts when the call has ended. */
-  contextOf(cache: MessageCache, toolCallId: string, signal = (): AbortSignal => this.#ending().signal, suspend: (reason?: string) => never = notSuspended): ToolContext {
+  contextOf(cache: MessageCache, toolCallId: string, { signal = () => this.#ending().signal, suspend = notSuspended, isOver = () => false }: ContextParts = {}): ToolContext {
     const { slot, id: callId, attributes } = this;
-    const emit = (partial: string): void => this.emit(toolCallId, String(partial));
+    let left = MAX_EMITTED;
+    const emit = (partial: string | Block): void => {
+      if (isOver()) return;
+      const text = typeof partial === "object" && partial !== null ? jsonText(partial) : String(partial);
+      left -= text.length;
+      if (left >= 0) this.emit(toolCallId, text, typeof partial === "object" && partial !== null);
+      else this.warn("tool-output", `a tool has emitted more than ${MAX_EMITTED} characters: the rest is not shown`);
+    };
     const state = (): AgentState => stateOf((ask) => this.#readCore(ask), cache);
     const context = { ...slot, callId, attributes, toolCallId, emit, suspend, get signal() { return signal(); }, get state() { return state(); } };
     return Object.freeze(context);
@@ -132,9 +150,11 @@ export class CallHandle implements Call {
     this.#detached = true;
   }
 
-  emit(toolCallId: string, partial: string): void {
+  /** Adds a `tool-delta` event with a text, or with a block as JSON. */
+  emit(toolCallId: string, partial: string, isBlock = false): void {
     this.#whileOpen((core, instance) => {
-      core.emit(toolCallId, partial);
+      if (isBlock) core.emitBlock(toolCallId, partial);
+      else core.emit(toolCallId, partial);
       instance.wake(core.number);
     });
   }

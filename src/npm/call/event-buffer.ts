@@ -100,5 +100,5 @@ export function streamOf<T>(items: AsyncIterator<T, undefined>): ReadableStream<
 }
 
 function isSameDelta(last: Partial<Delta> & { readonly type: string }, next: UnnumberedEvent): boolean {
-  return next.delta !== undefined && last.type === next.type && last.id === next.id && last.toolCallId === next.toolCallId;
+  return next.delta !== undefined && last.delta !== undefined && last.type === next.type && last.id === next.id && last.toolCallId === next.toolCallId;
 }

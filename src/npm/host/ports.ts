@@ -13,7 +13,8 @@ import { MessageCache } from "../call/message-cache.js";
 import type { Node } from "../agent/node.js";
 import { toolPermission } from "../turn/permissions.js";
 import { readDeltas } from "./model-stream.js";
-import { toResult } from "../turn/tool-results.js";
+import { MAX_CHARS, shortened, toResult } from "../turn/tool-results.js";
+import { returned } from "../turn/generator.js";
 import { validated } from "../values/schema.js";
 import type { ChildModels } from "../subagent/options.js";
 import { wellFormed } from "../values/text.js";
@@ -155,14 +156,19 @@ function written(answer: unknown, call: CallHandle | undefined, name: string): s
 
 function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool: ToolInternals): JsTool {
   /** Starts code of the user for one call of the tool. */
-  const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext) => Promise<string>): JsRun => {
+  const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext, stopped: Promise<void>) => Promise<string>): JsRun => {
     const inside = toolSession(calls, calls.get(tag)?.slot ?? { sessionId: "" });
     let controller: AbortController | undefined;
     let isStopped = false;
+    /** Whether the engine waits for the tool no longer. What it emits then is too late. */
+    let isOver = false;
+    let tellStopped!: () => void;
+    const stopped = new Promise<void>((resolve) => (tellStopped = resolve));
     const abort = (): void => controller?.abort(new DOMException("the call was stopped", "AbortError"));
     const stop = (): void => {
-      isStopped = true;
+      isStopped = isOver = true;
       queueMicrotask(abort);
+      tellStopped();
     };
     // Created on first use, because most tools never use it.
     const signal = (): AbortSignal => {
@@ -180,13 +186,13 @@ function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool:
       const call = calls.get(tag);
       let suspended: string | undefined;
       const suspend = (reason: unknown = ""): never => {
-        suspended = String(reason);
+        suspended = shortened(String(reason), MAX_CHARS).kept;
         throw new DOMException("the call is suspended until its result is handed in", "AbortError");
       };
-      const context = call?.contextOf(mirrors, toolCallId, signal, suspend) ?? ({} as ToolContext);
+      const context = call?.contextOf(mirrors, toolCallId, { signal, suspend, isOver: () => isOver }) ?? ({} as ToolContext);
       const checked = await validated(tool.schema, input);
       try {
-        const answer = await runInside(inside, () => work(checked, context));
+        const answer = await runInside(inside, () => work(checked, context, stopped));
         if (suspended === undefined) return answer;
       } catch (error) {
         if (suspended === undefined) throw error;
@@ -194,13 +200,19 @@ function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool:
       return wellFormed(JSON.stringify({ suspended }));
     };
     return {
-      output: run().finally(forget),
-      cancel: stop,
+      output: run().finally(() => {
+        isOver = true;
+        forget();
+      }),
+      cancel() {
+        forget();
+        stop();
+      },
     };
   };
   return {
     run: (tag: number, toolCallId: string, input: unknown) =>
-      begin(tag, toolCallId, input, async (checked, context) => written(await tool.execute?.(checked, context), calls.get(tag), tool.name)),
+      begin(tag, toolCallId, input, async (checked, context, stopped) => written(await returned(await tool.execute?.(checked, context), context, stopped), calls.get(tag), tool.name)),
     judge: (tag: number, toolCallId: string, input: unknown, rules: string) =>
       begin(tag, toolCallId, input, async (checked, context) => toolPermission(tool, checked, context, JSON.parse(rules) as string[])),
   };

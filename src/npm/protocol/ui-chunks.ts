@@ -60,7 +60,7 @@ export class UiChunks {
       case "tool-call-end":
         return [{ type: "tool-input-available", toolCallId: event.toolCallId, toolName: event.name, input: event.input }];
       case "tool-delta":
-        return [this.#preliminary(event.toolCallId, event.delta)];
+        return [event.block === undefined ? this.#preliminary(event.toolCallId, event.delta) : { type: "tool-output-available", toolCallId: event.toolCallId, output: outputOf([event.block]), preliminary: true }];
       case "tool-end":
         return resultOf(event.toolCallId, event.state, event.output);
       case "ask":

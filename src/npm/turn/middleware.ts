@@ -5,6 +5,7 @@ import type { JsHook } from "../glue.js";
 import type { Calls } from "../host/ports.js";
 import { markSignal, toolSession, runInside } from "./reentrancy.js";
 import type { MessageCache } from "../call/message-cache.js";
+import { MAX_CHARS } from "../values/json.js";
 import { wellFormed } from "../values/text.js";
 import type { Middleware, ModelRequest, RunContext, ToolContext } from "../types.js";
 
@@ -32,7 +33,9 @@ export function hookPort(calls: Calls, cache: MessageCache, middleware: Middlewa
         const session = toolSession(calls, call?.slot ?? { sessionId: "" });
         markSignal(context.signal, session);
         const answer = await runInside(session, () => hook?.call(middleware, shown, context));
-        return wellFormed(JSON.stringify(answer ?? null), () => call?.warn("text", `half a character was replaced in the answer of the middleware "${middleware.name}"`));
+        const text = JSON.stringify(answer ?? null);
+        if (text.length > MAX_CHARS) throw new Error(`its answer has ${text.length} characters; the limit is ${MAX_CHARS}`);
+        return wellFormed(text, () => call?.warn("text", `half a character was replaced in the answer of the middleware "${middleware.name}"`));
       };
       return run();
     },

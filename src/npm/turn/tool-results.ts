@@ -3,7 +3,10 @@
 import type { Block } from "../types.js";
 
 /** The most text that a result may have. The middle of a longer text is left out before eviction sees the result. */
-const MAX_CHARS = 5_000_000;
+export const MAX_CHARS = 5_000_000;
+
+/** The most characters that a block of text may have besides its text, as JSON. */
+const MAX_MEMBERS = 10_000;
 
 /** The most values that a result may consist of: a Proxy can claim to have any number of them. */
 const MAX_VALUES = 1_000_000;
@@ -21,14 +24,24 @@ export function toResult(answer: unknown): Result {
   const blocks = toBlocks(answer);
   let left = MAX_CHARS;
   let leftOut = 0;
-  const cut = blocks.map((block) => {
-    if (block.type !== "text") return block;
+  const cut = blocks.flatMap((block): readonly Block[] => {
+    if (block.type !== "text") return [block];
+    if (left === 0) {
+      leftOut += block.text.length;
+      return [];
+    }
     const text = shortened(block.text, left);
     left -= Math.min(left, block.text.length);
     leftOut += text.leftOut;
-    return { ...block, text: text.kept };
+    return [{ ...slim(block), text: text.kept }];
   });
   return { blocks: cut, leftOut };
+}
+
+/** A block of text without its other members, if they are so long that they are text themselves. */
+function slim(block: Block & { readonly type: "text" }): Block & { readonly type: "text" } {
+  const isLong = Object.keys(block).length > 2 && JSON.stringify({ ...block, text: "" }).length > MAX_MEMBERS;
+  return isLong ? { type: "text", text: block.text } : block;
 }
 
 function toBlocks(answer: unknown): readonly Block[] {
@@ -48,27 +61,32 @@ function isBlock(value: unknown): boolean {
 
 const copied = <T>(value: unknown): T => JSON.parse(toText(value)) as T;
 
-const DIGITS = /"\\u0000integer:(-?\d+)"/g;
-
 /** JSON that keeps all numbers: a BigInt is written with all digits, NaN and Infinity by name. */
 function toText(answer: unknown): string {
   let n = 0;
+  let mark: string | undefined;
   const exact = (_: string, value: unknown): unknown => {
     if (++n > MAX_VALUES) throw new RangeError(`it has more than ${MAX_VALUES} values`);
-    if (typeof value === "bigint") return `\0integer:${value}`;
+    if (typeof value === "bigint") return `${(mark ??= newMark())}${value}`;
     return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
   };
   try {
     const text = JSON.stringify(answer, exact);
-    return text === undefined ? String(answer) : text.replace(DIGITS, "$1");
+    if (text === undefined) return String(answer);
+    return mark === undefined ? text : text.replace(new RegExp(`"${mark}(-?\\d+)"`, "g"), "$1");
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new Error(`The tool's result cannot be written as JSON: ${why}`, { cause });
   }
 }
 
+/** What stands before the digits of a BigInt until its quotes are removed. It is random and new for each result, so no text of a tool can have it. */
+function newMark(): string {
+  return `integer-${Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join("-")}-`;
+}
+
 /** The start and the end of a text that is too long, with a note in between. Never cuts a surrogate pair. */
-function shortened(text: string, most: number): { readonly kept: string; readonly leftOut: number } {
+export function shortened(text: string, most: number): { readonly kept: string; readonly leftOut: number } {
   if (text.length <= most) return { kept: text, leftOut: 0 };
   const isInside = (place: number): boolean => /^[\udc00-\udfff]/.test(text.charAt(place));
   let [head, tail] = [most >> 1, text.length - (most >> 1)];

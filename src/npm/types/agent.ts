@@ -54,6 +54,8 @@ export interface AgentOptions extends WorkOptions {
   readonly requireUserId?: boolean;
   /** The most model requests with tools in one call. Then the model is asked once more, without tools, for a closing answer. Retries do not count. Default 10. */
   readonly maxIterations?: number;
+  /** The most tool calls of one answer of the model that run. Those beyond get a result that says so. Default 64. */
+  readonly maxToolCalls?: number;
   /** Keeps conversations within the model's window by summarising their older part, or leaving it out if there is no summary. Default: only when a request overflows. False: never. True or a config: also when a trigger is reached. */
   readonly compaction?: boolean | CompactionConfig;
   /** Shows the model only a part of very large tool results, with a path under which it can read the whole. Default false. */

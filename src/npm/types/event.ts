@@ -42,8 +42,10 @@ export type AgentEvent = EventBase &
     | { type: "tool-call-end"; toolCallId: string; name: string; input: unknown }
     /** A tool call begins to run. Also sent if the call is denied, or if its result was handed in with `confirm`. `tool-end` follows. */
     | { type: "tool-start"; toolCallId: string; name: string }
-    /** The tool has called `context.emit`. `delta`: the text that it passed. */
-    | { type: "tool-delta"; toolCallId: string; delta: string }
+    /** The tool has called `context.emit`, or yielded as a generator. `delta`: the text that it passed. */
+    | { type: "tool-delta"; toolCallId: string; delta: string; block?: never }
+    /** The same with a block in place of a text, for example an image while it is made. */
+    | { type: "tool-delta"; toolCallId: string; block: Block; delta?: never }
     /** The tool call has ended. After the last one of an answer the model is asked again, or the turn ends. */
     | {
         type: "tool-end";

@@ -1,5 +1,6 @@
 // Tools: how they are defined, what they are given when they run, and how they are listed.
 
+import type { Block } from "./message.js";
 import type { RunContext } from "./middleware.js";
 import type { Schema } from "./schema.js";
 
@@ -16,10 +17,12 @@ export interface ToolConfig<I, S extends Schema = Schema> {
   /**
    * Runs the tool. Without `execute` the tool runs outside: its calls are suspended, and you hand in the results with `confirm`.
    * The model reads the returned value: a text, a block or blocks unchanged, any other value as JSON. If the result has more than
-   * five million characters, its middle is left out and a `warning` event says so.
+   * five million characters, its middle is left out and a `warning` event says so. A message that it throws is cut in the same way.
+   * It may also be a generator: what it yields is shown as `tool-delta`, and what it returns is the result. When the call is stopped or
+   * the deadline passes, its `return` is called.
    * An integer of the input beyond `Number.MAX_SAFE_INTEGER` is a BigInt (up to 64 bits). A BigInt of the result is written with all its digits.
    */
-  readonly execute?: (input: I, context: ToolContext) => unknown | Promise<unknown>;
+  readonly execute?: (input: I, context: ToolContext) => unknown | Promise<unknown> | AsyncGenerator<string | Block, unknown>;
   /** States that the tool changes nothing. Sessions in mode "explore" or in plan mode may run it. Default false. */
   readonly readOnly?: boolean;
   /** Whether a call needs the approval of a person, unless a rule or the mode "bypass" allows it. Default false. */
@@ -40,8 +43,8 @@ export interface ToolConfig<I, S extends Schema = Schema> {
 export interface ToolContext extends RunContext {
   /** The id of this tool call. */
   readonly toolCallId: string;
-  /** Sends a `tool-delta` event while the tool runs. */
-  emit(partial: string): void;
+  /** Sends a `tool-delta` event while the tool runs. With a block, for example an image while it is made, the event has `block` in place of `delta`. Nothing of it is stored, and only the first 20 million characters of a tool call are sent. */
+  emit(partial: string | Block): void;
   /** Ends the turn. The result is handed in later with `agent.confirm`. */
   suspend(reason?: string): never;
 }

@@ -4,7 +4,7 @@ import { LockgateError } from "../errors.js";
 import { wellFormed } from "./text.js";
 
 /** The largest request. The wasm needs several times as much memory while it reads, and an edge worker has 128 MB. */
-const MAX_CHARS = 64_000_000;
+export const MAX_CHARS = 64_000_000;
 
 /** The value as JSON text. Throws INPUT_INVALID. Rust checks the depth. */
 export function jsonText(value: object | string, flag?: () => void): string {

@@ -98,6 +98,9 @@ fn options(value: &Value) -> Read<Options> {
         max_iterations: fields
             .optional("maxIterations", positive)?
             .map_or(defaults.max_iterations, |n| n as u32),
+        max_tool_calls: fields
+            .optional("maxToolCalls", positive)?
+            .map_or(defaults.max_tool_calls, |n| n as usize),
         queue_limit: size(&fields, "queueLimit", defaults.queue_limit)?,
         overlap: fields.optional("overlap", overlap)?.unwrap_or(defaults.overlap),
         on_conflict: fields.or_default("onConflict", on_conflict)?,

@@ -12,8 +12,8 @@ use crate::future::Local;
 use crate::json::{self, Fields, Misread, Read};
 use crate::message::Block;
 use crate::port::{Opinion, OwnDecision, Tool, ToolRun, ToolSpec};
-use crate::wasm::error::{JsResult, from_js};
-use crate::wasm::values::{object, settled, value};
+use crate::wasm::error::{JsResult, from_tool};
+use crate::wasm::values::{object, settled_with, value};
 
 #[wasm_bindgen]
 extern "C" {
@@ -86,9 +86,9 @@ impl Tool for CustomTool {
 
 /// The answer of a run.
 async fn answer(begun: JsResult<JsRun>) -> Result<Value> {
-    let run = begun.map_err(|thrown| from_js(thrown, ErrorKind::Internal))?;
+    let run = begun.map_err(from_tool)?;
     let mut running = CancelOnDrop { run, over: false };
-    let output = settled(Ok(running.run.output().into()), ErrorKind::Internal).await;
+    let output = settled_with(Ok(running.run.output().into()), from_tool).await;
     running.over = true;
     let output = output?.as_string().unwrap_or_default();
     value(&output, ErrorKind::Internal, "the tool's result")

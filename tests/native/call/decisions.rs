@@ -70,6 +70,22 @@ fn an_answer_without_tool_calls_ends_the_run() {
 }
 
 #[test]
+fn tool_calls_beyond_the_limit_of_an_answer_get_a_result_that_says_so() {
+    let mut run = Run::new(8).with_max_tool_calls(2);
+    run.replied(asks(&["a", "b", "c", "d"]));
+    assert_eq!(calls(&run).len(), 2);
+    returned(&mut run, "1");
+    returned(&mut run, "0");
+    use ResultState::{Error, Success};
+    let states: Vec<_> = results(&mut run).into_iter().map(|(_, state)| state).collect();
+    assert_eq!(states, [Success, Success, Error, Error]);
+    assert_eq!(run.next(), Step::CallModel(Asking::WithTools));
+    // The limit is one of each answer.
+    run.replied(asks(&["a", "b", "c"]));
+    assert_eq!(calls(&run).len(), 2);
+}
+
+#[test]
 fn a_tool_result_goes_back_to_the_model() {
     let mut run = Run::new(8);
     run.replied(asks(&["forecast"]));

@@ -15,3 +15,4 @@ mod skills;
 mod suspended_tools;
 mod tasks;
 mod tool_groups;
+mod tool_texts;
