@@ -37,18 +37,21 @@ impl ToolResult {
         if self.output.iter().map(length).sum::<usize>() <= MAX_TOOL_TEXT + NOTE {
             return self;
         }
-        let mut left = MAX_TOOL_TEXT;
+        let (mut left, mut n_dropped) = (MAX_TOOL_TEXT, 0);
         self.output.retain_mut(|block| {
             let Block::Text { text, .. } = block else { return true };
-            // What comes after the limit is left out without a note of its own.
-            let is_shown = left > 0;
-            if is_shown {
-                let cut = shortened(std::mem::take(text), left);
-                left = left.saturating_sub(cut.chars().count());
-                *text = cut;
+            if left == 0 {
+                n_dropped += text.chars().count();
+                return false;
             }
-            is_shown
+            let cut = shortened(std::mem::take(text), left);
+            left = left.saturating_sub(cut.chars().count());
+            *text = cut;
+            true
         });
+        if n_dropped > 0 {
+            self.output.push(Block::text(note(n_dropped)));
+        }
         self
     }
 }

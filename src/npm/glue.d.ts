@@ -53,8 +53,8 @@ export class Call {
   __destroy_into_raw(): number;
   abort(): void;
   added(known: number): string;
-  emit(tool_call_id: string, delta: string): void;
   emitBlock(tool_call_id: string, block: string): void;
+  emit(tool_call_id: string, delta: string): void;
   failure(): unknown;
   poll(watched: boolean): string | undefined;
   shown(): Float64Array | undefined;

@@ -59,7 +59,9 @@ pub(in crate::engine) fn no_patience<'a>(scope: &CallScope<'a>) -> Local<'a, ()>
         Some(_) => host.sleep(MAX_FAREWELL_MS),
     };
     let asked_again = cancel.asked_again();
-    Box::pin(async move { drop(race(asked_again, passed).await) })
+    Box::pin(async move {
+        let (Either::First(()) | Either::Second(())) = race(asked_again, passed).await;
+    })
 }
 
 /// The error if a hook throws. It stops the call.

@@ -23,11 +23,11 @@ export interface Result {
 export function toResult(answer: unknown): Result {
   const blocks = toBlocks(answer);
   let left = MAX_CHARS;
-  let leftOut = 0;
+  let [leftOut, dropped] = [0, 0];
   const cut = blocks.flatMap((block): readonly Block[] => {
     if (block.type !== "text") return [block];
     if (left === 0) {
-      leftOut += block.text.length;
+      dropped += block.text.length;
       return [];
     }
     const text = shortened(block.text, left);
@@ -35,7 +35,8 @@ export function toResult(answer: unknown): Result {
     leftOut += text.leftOut;
     return [{ ...slim(block), text: text.kept }];
   });
-  return { blocks: cut, leftOut };
+  if (dropped > 0) cut.push({ type: "text", text: noteOf(dropped) });
+  return { blocks: cut, leftOut: leftOut + dropped };
 }
 
 /** A block of text without its other members, if they are so long that they are text themselves. */
@@ -93,5 +94,7 @@ export function shortened(text: string, most: number): { readonly kept: string; 
   if (isInside(head)) head -= 1;
   if (isInside(tail)) tail += 1;
   const leftOut = tail - head;
-  return { kept: `${text.slice(0, head)}\n[${leftOut} characters were left out here]\n${text.slice(tail)}`, leftOut };
+  return { kept: `${text.slice(0, head)}${noteOf(leftOut)}${text.slice(tail)}`, leftOut };
 }
+
+const noteOf = (leftOut: number): string => `\n[${leftOut} characters were left out here]\n`;

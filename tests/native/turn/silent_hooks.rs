@@ -89,11 +89,11 @@ impl Waiting {
     }
 
     fn warnings(&self) -> Vec<&str> {
-        let warning = |event| match event {
-            &Event::Warning { ref code, ref message } if code == "middleware" => Some(&**message),
+        let warnings = self.events.iter().filter_map(|event| match event {
+            Event::Warning { code, message } if code == "middleware" => Some(message.as_str()),
             _ => None,
-        };
-        self.events.iter().filter_map(warning).collect()
+        });
+        warnings.collect()
     }
 
     /// The question is stored, every tool call has its result, and the next call is answered.

@@ -257,3 +257,109 @@ story(
     for (const place of [stored, JSON.stringify(model.requests)]) assert.ok(!place.includes(key), "the key was stored or sent");
   },
 );
+
+story(
+  "a result cannot forge a number: a text stays a text, whatever it looks like, and a BigInt keeps its digits",
+  async ({ createAgent, memoryStore, scriptedModel, tool, outcomesOf, assert }) => {
+    const forged = ["\0integer:5", 'x"\0integer:5', "\\u0000integer:5", '"\\u0000integer:5"', "integer:5", '"integer-1-"'];
+    const answers = {
+      object: { forged, ["\0integer:5"]: "\0integer:6", n: 2n ** 63n },
+      list: [...forged, 9007199254740993n, -(2n ** 70n)],
+      text: forged[0],
+      bare: 2n ** 64n,
+      block: { type: "text", text: "t", note: "\0integer:5" },
+    };
+    const seen = [];
+    const look = tool({ name: "look", description: "Looks.", inputSchema: { type: "object" }, execute: (input) => void seen.push(input) });
+    const tools = Object.entries(answers).map(([name, answer]) => tool({ name, description: name, inputSchema: { type: "object" }, execute: () => answer }));
+    const use = (name, input = {}) => ({ toolCalls: [{ name, input }] });
+    const model = scriptedModel([...Object.keys(answers).map((name) => use(name)), use("look", { forged, ["\0integer:5"]: 1 }), "done"]);
+    const agent = await createAgent({ name: "helper", model, tools: [...tools, look], store: memoryStore() });
+    const reply = await agent.call("go", { sessionId: "s" });
+    const [object, list, text, bare, block] = outcomesOf(reply);
+    const exact = (json) => json.replace(/:9223372036854775808/, ':"2^63"').replace("9007199254740993", '"2^53+1"').replace("-1180591620717411303424", '"-2^70"');
+    assert.deepEqual(JSON.parse(exact(object)), { ...answers.object, n: "2^63" });
+    assert.deepEqual(JSON.parse(exact(list)), [...forged, "2^53+1", "-2^70"]);
+    assert.deepEqual([text, bare, block], [forged[0], "18446744073709551616", "t"]);
+    assert.deepEqual(seen, [{ forged, ["\0integer:5"]: 1 }]);
+    const { context } = await agent.getAgentState({ sessionId: "s" });
+    const calls = context.flatMap(({ content }) => content).filter(({ type }) => type === "tool_use");
+    assert.deepEqual(calls.at(-1).input, { forged, ["\0integer:5"]: 1 });
+    const schema = { type: "object", properties: { s: { type: "string" } } };
+    const output = { s: "\0integer:5" };
+    const teller = await createAgent({ name: "teller", model: scriptedModel([JSON.stringify(output)]), store: memoryStore() });
+    assert.deepEqual((await teller.call("go", { sessionId: "s", outputSchema: schema })).output, output);
+  },
+);
+
+story(
+  "whatever a tool, a hook or a model throws or says, 100 MB of it are not stored",
+  async ({ createAgent, memoryStore, modelOf, scriptedModel, tool, resultsIn, textOf, LockgateError, assert }) => {
+    const huge = "x".repeat(100_000_000);
+    const slot = { sessionId: "s" };
+    const use = (name) => [{ toolCalls: [{ name, input: {} }] }, "done"];
+    const make = (name, execute) => tool({ name, description: name, inputSchema: { type: "object" }, execute });
+    const fail = (value) => () => {
+      throw value;
+    };
+    const tools = [
+      make("throws", fail(new Error(huge))),
+      make("throws_text", fail(huge)),
+      make("rejects", async () => Promise.reject({ message: huge, code: "TIMEOUT", hint: huge })),
+      make("many_blocks", () => Array.from({ length: 1_000 }, () => ({ type: "text", text: huge.slice(0, 100_000) }))),
+      make("long_member", () => ({ type: "text", text: "t", more: huge })),
+      make("suspends", (_, context) => context.suspend(huge)),
+    ];
+    for (const { name } of tools) {
+      const agent = await createAgent({ name: "helper", model: scriptedModel(use(name)), tools, store: memoryStore() });
+      const reply = await agent.call("go", slot);
+      const stored = await agent.exportSession(slot);
+      assert.ok(stored.length < 11_000_000, `${name}: ${stored.length} characters are exported`);
+      const text = name === "suspends" ? reply.asks[0].reason : textOf(resultsIn(reply.messages)[0].output);
+      assert.ok(name === "long_member" ? text === "t" : /\d+ characters were left out here/.test(text), name);
+    }
+    const says = { deny: huge.slice(0, 20_000_000) };
+    const hooks = [
+      [{ beforeModel: fail(new Error(huge)) }, "MIDDLEWARE"],
+      [{ onCall: fail(new LockgateError("MODEL_AUTH", huge, { hint: huge })) }, "MIDDLEWARE"],
+      [{ beforeTool: () => says }, "stop"],
+      [{ beforeTool: () => ({ deny: huge }) }, "MIDDLEWARE"],
+    ];
+    for (const [hook, expected] of hooks) {
+      const agent = await createAgent({ name: "helper", model: scriptedModel(use("suspends")), tools, store: memoryStore(), middleware: [{ name: "m", ...hook }] });
+      const outcome = await agent.call("go", slot).then(({ reason }) => reason, ({ code }) => code);
+      assert.equal(outcome, expected);
+      const stored = await agent.exportSession(slot);
+      assert.ok(stored.length < 11_000_000, `${Object.keys(hook)}: ${stored.length} characters are exported`);
+    }
+    const throwing = modelOf(async function* () {
+      throw new LockgateError("MODEL_BAD_REQUEST", huge, { hint: huge });
+    });
+    const agent = await createAgent({ name: "helper", model: throwing, store: memoryStore() });
+    const error = await agent.call("go", slot).catch((error) => error);
+    assert.equal(error.code, "MODEL_BAD_REQUEST");
+    assert.ok((await agent.exportSession(slot)).length < 30_000);
+  },
+  { patienceMs: 120_000 },
+);
+
+story(
+  "of 10,000 tool calls in one answer 64 run, or as many as maxToolCalls says, and the others get a result that says so",
+  async ({ createAgent, memoryStore, modelOf, tool, resultsIn, textOf, assert }) => {
+    let ran = 0;
+    const look = tool({ name: "look", description: "Looks.", inputSchema: { type: "object" }, execute: () => void (ran += 1) });
+    const model = modelOf(async function* ({ messages }) {
+      if (messages.at(-1).role === "tool") return yield { type: "text", text: "done" };
+      for (let index = 0; index < 10_000; index++) yield { type: "tool-call", index, id: `c${index}`, name: "look", arguments: "{}" };
+    });
+    for (const [options, most] of [[{}, 64], [{ maxToolCalls: 3 }, 3]]) {
+      ran = 0;
+      const agent = await createAgent({ name: "helper", model, tools: [look], store: memoryStore(), ...options });
+      const reply = await agent.call("go", { sessionId: "s" });
+      const results = resultsIn(reply.messages);
+      assert.deepEqual([reply.text, ran, results.length], ["done", most, 10_000]);
+      assert.deepEqual(results.map(({ id }) => id), Array.from({ length: 10_000 }, (_, n) => `c${n}`));
+      assert.match(textOf(results.at(-1).output), new RegExp(`not run: an answer may make at most ${most} tool calls`));
+    }
+  },
+);
