@@ -57,8 +57,8 @@ pub(crate) fn from_js(value: JsValue, kind: ErrorKind) -> Error {
 }
 
 /// Converts a value that a tool threw. The model reads its message like a result, so it may be as long.
-pub(crate) fn from_tool(value: JsValue) -> Error {
-    Error::new(ErrorKind::Internal, message_of(&value, MAX_TOOL_TEXT))
+pub(crate) fn from_tool(value: &JsValue) -> Error {
+    Error::new(ErrorKind::Internal, message_of(value, MAX_TOOL_TEXT))
 }
 
 /// The name of a thrown value. It tells the kinds of `DOMException` apart. The class cannot, because newer browsers use

@@ -86,9 +86,9 @@ impl Tool for CustomTool {
 
 /// The answer of a run.
 async fn answer(begun: JsResult<JsRun>) -> Result<Value> {
-    let run = begun.map_err(from_tool)?;
+    let run = begun.map_err(|thrown| from_tool(&thrown))?;
     let mut running = CancelOnDrop { run, over: false };
-    let output = settled_with(Ok(running.run.output().into()), from_tool).await;
+    let output = settled_with(Ok(running.run.output().into()), |thrown| from_tool(&thrown)).await;
     running.over = true;
     let output = output?.as_string().unwrap_or_default();
     value(&output, ErrorKind::Internal, "the tool's result")
