@@ -187,9 +187,14 @@ impl SlotKeys {
         key
     }
 
+    /// Prefix of the outcomes of calls whose caller chose the id.
+    pub fn calls(&self) -> String {
+        format!("{}call/", self.all())
+    }
+
     /// The outcome of a call whose caller chose the id.
     pub fn call(&self, call_id: &str) -> String {
-        format!("{}call/{}", self.all(), part(call_id))
+        format!("{}{}", self.calls(), part(call_id))
     }
 
     /// The head as it was when this leaf was left.

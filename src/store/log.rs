@@ -1,4 +1,5 @@
-//! Entries of a log that were read: the paths through them, and the messages on these paths.
+//! Entries of a log that were read: the paths through them, and the messages on these paths. Every path ends: the parent of
+//! an entry has a lower number, or the entry is not read.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -39,6 +40,11 @@ pub(super) fn back_from<'a>(
     std::iter::successors(entries.get_key_value(leaf), next)
 }
 
+/// Whether these entries have the whole path to a leaf.
+pub(in crate::store) fn is_whole(entries: &Entries, leaf: &EntryRef) -> bool {
+    back_from(entries, leaf).last().is_some_and(|(_, root)| root.parent.is_none())
+}
+
 /// The whole path to an entry, oldest first; `None` if an entry is missing.
 pub(in crate::store) fn path_to(
     entries: &Entries,
@@ -48,11 +54,7 @@ pub(in crate::store) fn path_to(
     while let Some(next) = name {
         let (next, entry) = entries.get_key_value(next)?;
         path.push((next.clone(), entry.clone()));
-        // A parent has a lower number, so this ends in a damaged log too.
         name = entry.parent.as_ref();
-        if name.is_some_and(|parent| parent.seq >= next.seq) {
-            return None;
-        }
     }
     path.reverse();
     Some(path)

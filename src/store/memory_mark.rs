@@ -5,10 +5,11 @@ use std::rc::Rc;
 use serde_json::json;
 
 use crate::error::Result;
-use crate::json::{self, Fields, Read};
+use crate::json;
 use crate::message::Message;
 use crate::port::Batch;
 use crate::slot::Slot;
+use crate::store::format::memory_mark::MemoryMark;
 use crate::store::history::Newest;
 use crate::store::operations::Sessions;
 use crate::store::records::read;
@@ -37,8 +38,11 @@ impl Sessions {
         let session = self.load_head(slot).await?;
         let Some(head) = session.head else { return Ok(None) };
         let Some(leaf) = &head.leaf else { return Ok(None) };
-        let record = self.records().get(session.keys.memory()).await?;
-        let mark = record.as_ref().map(|record| read(record, mark, "a mark of the memory"));
+        let key = session.keys.memory();
+        let record = self.records().get(key.clone()).await?;
+        let mark = record
+            .as_ref()
+            .map(|record| read(&key, record, MemoryMark::from_json, "a mark of the memory"));
         let mark = mark.transpose()?.filter(|mark| mark.epoch == head.epoch);
         let from = mark.as_ref().map_or(0, |mark| mark.next);
         let searched_ms = mark.and_then(|mark| mark.searched_ms);
@@ -78,20 +82,4 @@ impl Sessions {
         let batch = Batch { expect, revision, put: vec![put], ..Batch::default() };
         self.records().commit(&batch).await.map(|_| ())
     }
-}
-
-/// A stored mark.
-struct MemoryMark {
-    epoch: String,
-    next: u64,
-    searched_ms: Option<f64>,
-}
-
-fn mark(value: &serde_json::Value) -> Read<MemoryMark> {
-    let fields = Fields::of(value)?;
-    Ok(MemoryMark {
-        epoch: fields.required("epoch", json::text)?,
-        next: fields.required("next", json::count)?,
-        searched_ms: fields.optional("at", json::count)?.map(|at| at as f64),
-    })
 }

@@ -18,6 +18,7 @@ mod log;
 pub mod memory_mark;
 pub mod operations;
 mod records;
+mod seal;
 pub mod search;
 pub mod session;
 pub mod tasks;

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
 use crate::future::{Either, Local, race};
-use crate::json;
+use crate::json::{self, Misread};
 use crate::port::{Batch, Committed, Host, Page, Record, Shared, Store};
 use crate::seams;
 use crate::store::format::entry::Entry;
@@ -20,6 +20,7 @@ use crate::store::id;
 use crate::store::keys::EntryRef;
 use crate::store::keys::SlotKeys;
 use crate::store::log::{self, Entries, SpanMessages};
+use crate::store::seal::{Seal, opened, sealed};
 
 /// Records asked for at a time.
 const PAGE: usize = 500;
@@ -79,8 +80,18 @@ impl Records {
         self.host.now_ms()
     }
 
-    /// Commits a batch. If the outcome is unknown, it is found out by reading the head.
+    /// Commits a batch, with a seal on each record of a session. If the outcome is unknown, it is found out by reading the
+    /// head.
     pub(super) async fn commit(&self, batch: &Batch) -> Result<CommitOutcome> {
+        let put = batch.put.iter();
+        let put = put.map(|(key, value)| (key.clone(), sealed(key, &batch.revision, value)));
+        let batch = &Batch {
+            expect: batch.expect.clone(),
+            revision: batch.revision.clone(),
+            put: put.collect(),
+            remove: batch.remove.clone(),
+            remove_prefix: batch.remove_prefix.clone(),
+        };
         match self.within("a commit", self.store.commit(batch)).await {
             Ok(Committed::Done) => Ok(CommitOutcome::Done),
             Ok(Committed::Conflict) => Ok(CommitOutcome::Conflict),
@@ -191,16 +202,19 @@ impl Records {
                 let name = Value::String(key.strip_prefix(&prefix).unwrap_or_default().to_owned());
                 let name = EntryRef::from_json(&name)
                     .map_err(|bad| bad.into_error(ErrorKind::StoreCorrupt, "a log key"))?;
+                let entry = entry_of(&key, &name, &record)?;
                 after = (full && name.seq <= last).then_some(key);
-                let entry = read(&record, Entry::from_json, "").map_err(|error| {
-                    error
-                        .within(&format!("the entry {name} of the log cannot be read"))
-                        .hint("its bytes are kept; repairSession continues without it")
-                })?;
                 entries.push((name, entry));
             }
         }
         Ok(entries)
+    }
+
+    /// One entry, if it is there.
+    pub(super) async fn entry(&self, keys: &SlotKeys, name: &EntryRef) -> Result<Option<Entry>> {
+        let key = keys.entry(name);
+        let record = self.get(key.clone()).await?;
+        record.map(|record| entry_of(&key, name, &record)).transpose()
     }
 
     /// Calls `make` with the host values for one batch.
@@ -222,7 +236,33 @@ impl Records {
 }
 
 /// Reads a record. `what` names it in error messages.
-pub(super) fn read<T>(record: &Record, reader: json::Reader<T>, what: &str) -> Result<T> {
-    let value = json::parse(&record.value, what)?;
+pub(super) fn read<T>(
+    key: &str,
+    record: &Record,
+    reader: json::Reader<T>,
+    what: &str,
+) -> Result<T> {
+    let (value, _) = opened(key, record, what)?;
     reader(&value).map_err(|misread| misread.into_error(ErrorKind::StoreCorrupt, what))
+}
+
+/// Reads an entry. Every reader follows the parents of entries. So a parent has a lower number, or the entry is refused:
+/// otherwise a ring would keep its readers for ever.
+pub(super) fn entry_of(key: &str, name: &EntryRef, record: &Record) -> Result<Entry> {
+    let entry = opened(key, record, "it").and_then(|(value, seal)| {
+        let bad = |misread: Misread| misread.into_error(ErrorKind::StoreCorrupt, "it");
+        let entry = Entry::from_json(&value).map_err(bad)?;
+        let parent = entry.parent.as_ref().filter(|parent| parent.seq >= name.seq);
+        let why = match parent {
+            _ if entry.id != name.id => "it has the id of another entry".to_owned(),
+            Some(parent) => format!("its parent is {parent}, which is not before it"),
+            None => return Ok(Entry { is_copied: seal == Seal::Copied, ..entry }),
+        };
+        Err(Error::new(ErrorKind::StoreCorrupt, why))
+    });
+    entry.map_err(|error| {
+        error
+            .within(&format!("the entry {name} of the log cannot be read"))
+            .hint("its bytes are kept; repairSession continues without it")
+    })
 }

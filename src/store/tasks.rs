@@ -30,8 +30,8 @@ impl Sessions {
             TaskFilter::Open => keys.open_task(""),
         };
         let mut tasks: Vec<TaskRecord> = Vec::new();
-        for (_, record) in self.records().list(&prefix, Page::default()).await? {
-            let task = read(&record, TaskRecord::from_json, "a task")?;
+        for (key, record) in self.records().list(&prefix, Page::default()).await? {
+            let task = read(&key, &record, TaskRecord::from_json, "a task")?;
             // Session ids that are hashed in keys are compared here.
             if task.parent == slot.session() {
                 // A session has few tasks. Sorting the list at the end would make the wasm larger.

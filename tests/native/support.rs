@@ -201,3 +201,12 @@ impl Tool for Named {
         Box::pin(std::future::ready(Ok(vec![Block::text("ran")])))
     }
 }
+
+/// A record as a version without seals has written it. Whoever changes a record on purpose can also remove its seal.
+pub fn unsealed(bytes: &[u8]) -> Vec<u8> {
+    let mut value: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    for name in ["key", "check", "log", "inputs"] {
+        value.as_object_mut().unwrap().remove(name);
+    }
+    serde_json::to_vec(&value).unwrap()
+}

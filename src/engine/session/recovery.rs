@@ -29,7 +29,7 @@ pub(in crate::engine) async fn recover(
     sessions: &AgentSessions,
     session: &mut Session,
 ) -> Result<bool> {
-    for input in sessions.stored().inputs(&session.slot).await? {
+    for input in sessions.stored().inputs_of(session).await? {
         let recovered = match input.resends {
             true => rarely(recover_resend(sessions, session, input)).await?,
             false => rarely(recover_turn(sessions, session, input)).await?,
@@ -75,6 +75,7 @@ pub(in crate::engine) async fn with_open_turns(
         }
         let now = stored.inputs_with_revisions(slot).await?;
         if now == inputs {
+            stored.check_inputs(&session, &inputs).await?;
             let mut turns = Vec::new();
             let open = inputs.into_iter().map(|(_, input)| input).zip(answers);
             // A resend leaves the stored path as it is.

@@ -248,6 +248,9 @@ pub struct Entry {
     /// Ids of the messages of its question, if other messages of the user follow them directly.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<String>,
+    /// Whether an older version has copied it from another session of the same user.
+    #[serde(skip)]
+    pub is_copied: bool,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
@@ -269,6 +272,7 @@ impl Entry {
             revises: false,
             earlier: None,
             asked: Vec::new(),
+            is_copied: false,
             rest: Object::new(),
         }
     }
@@ -292,7 +296,7 @@ impl Entry {
     pub fn from_json(value: &Value) -> Read<Entry> {
         const KNOWN: &[&str] = &[
             "id", "parent", "kind", "callId", "messages", "changes", "outcome", "replaced",
-            "edits", "revises", "earlier", "asked",
+            "edits", "revises", "earlier", "asked", "key", "check",
         ];
         let fields = Fields::of(value)?;
         Ok(Entry {
@@ -309,6 +313,7 @@ impl Entry {
             revises: fields.or_default("revises", json::boolean)?,
             earlier: fields.optional("earlier", Facts::from_json)?,
             asked: fields.or_default("asked", json::texts)?,
+            is_copied: false,
             rest: fields.rest(KNOWN),
         })
     }

@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
-use crate::error::Result;
-use crate::json::{self, Fields, Object, Read};
+use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::Edits;
 use crate::seams;
 use crate::slot::Slot;
@@ -120,6 +119,31 @@ impl Card {
     }
 }
 
+/// Which entries the log has. So a reader notices that one is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogCount {
+    /// Every number from this one up to that of the next entry has an entry with a seal.
+    pub from: u64,
+    /// Number of entries with lower numbers; `None` if it is unknown, because an older version has written the head.
+    pub before: Option<u64>,
+}
+
+impl Serialize for LogCount {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq([Some(self.from), self.before].into_iter().flatten())
+    }
+}
+
+impl LogCount {
+    fn from_json(value: &Value) -> Read<LogCount> {
+        match *json::list(value, json::count)? {
+            [from] => Ok(LogCount { from, before: None }),
+            [from, before] => Ok(LogCount { from, before: Some(before) }),
+            _ => Err(Misread::new("one or two numbers")),
+        }
+    }
+}
+
 /// The head of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Head {
@@ -153,6 +177,12 @@ pub struct Head {
     /// The lease, where machines share the store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open: Option<Lease>,
+    /// Which entries the log has. Only the head of a session has it, and not the head of a branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogCount>,
+    /// The last parts of the keys of accepted inputs that are stored. An older version may have stored others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
     /// Members we do not know.
     #[serde(flatten)]
     pub rest: Object,
@@ -187,6 +217,8 @@ impl Head {
             index: String::new(),
             anchor: None,
             open: None,
+            log: Some(LogCount { from: 0, before: Some(0) }),
+            inputs: Vec::new(),
             rest: Object::new(),
         }
     }
@@ -197,7 +229,7 @@ impl Head {
     }
 
     /// Refuses to change a session that a newer version has written: members that we do not know could be lost.
-    pub fn check_format(&self, slot: &Slot) -> Result<()> {
+    pub fn check_format(&self, slot: &Slot) -> crate::error::Result<()> {
         if self.format > FORMAT { Err(newer(slot)) } else { Ok(()) }
     }
 
@@ -222,6 +254,9 @@ impl Head {
             "index",
             "anchor",
             "open",
+            "log",
+            "inputs",
+            "check",
         ];
         let fields = Fields::of(value)?;
         if fields.value("deleted").is_some() || fields.value("building").is_some() {
@@ -241,8 +276,23 @@ impl Head {
             index: fields.required("index", json::text)?,
             anchor: fields.optional("anchor", Anchor::from_json)?,
             open: fields.optional("open", Lease::from_json)?,
+            log: fields.optional("log", LogCount::from_json)?,
+            inputs: fields.or_default("inputs", json::texts)?,
             rest: fields.rest(KNOWN),
         })))
+    }
+
+    /// Forgets what the head says about other records, because an older version has written it and does not know that. From
+    /// here on it is known again.
+    pub(in crate::store) fn forget_records(&mut self) {
+        self.log = Some(LogCount { from: self.next, before: None });
+        self.inputs.clear();
+    }
+
+    /// The number of entries in the log, and of records of other branches; `None` if it is unknown.
+    pub(in crate::store) fn counts(&self) -> Option<(u64, u64)> {
+        let LogCount { from, before } = self.log?;
+        Some((before? + self.next.checked_sub(from)?, self.card.branches))
     }
 
     /// Appends an entry of `n_messages` to the path and to the context.

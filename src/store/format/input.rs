@@ -87,7 +87,8 @@ impl Input {
     /// Reads a stored input.
     pub fn from_json(value: &Value) -> Read<Input> {
         const KNOWN: &[&str] = &[
-            "callId", "named", "messages", "answers", "asked", "resends", "from", "earlier", "path",
+            "callId", "named", "messages", "answers", "asked", "resends", "from", "earlier",
+            "path", "key", "check",
         ];
         let fields = Fields::of(value)?;
         Ok(Input {

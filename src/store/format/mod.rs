@@ -4,6 +4,7 @@ pub mod entry;
 pub mod head;
 pub mod input;
 pub mod lease;
+pub(in crate::store) mod memory_mark;
 pub mod partial;
 pub mod session_info;
 pub mod task;

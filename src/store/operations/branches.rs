@@ -8,16 +8,15 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
-use crate::port::Page;
+use crate::port::{Page, Record};
 use crate::slot::Slot;
 use crate::state::Persistence;
 use crate::store::format::entry::Entry;
 use crate::store::format::head::{Head, HeadRecord};
 use crate::store::keys::EntryRef;
 use crate::store::keys::SlotKeys;
-use crate::store::log::Entries;
-use crate::store::log::asked_in;
-use crate::store::operations::sessions::Sessions;
+use crate::store::log::{self, Entries, asked_in};
+use crate::store::operations::sessions::{ATTEMPTS, Sessions, superseded};
 use crate::store::records::{CommitOutcome, read};
 use crate::store::session::Session;
 
@@ -75,45 +74,68 @@ impl Sessions {
     async fn branch(&self, keys: &SlotKeys, slot: &Slot, id: &str) -> Result<Head> {
         // Only ids that we have made are used in a key.
         let is_id = !id.is_empty() && id.bytes().all(|it| it.is_ascii_alphanumeric());
+        let key = keys.branch(id);
         let record = match is_id {
-            true => self.records().get(keys.branch(id)).await?,
+            true => self.records().get(key.clone()).await?,
             false => None,
         };
-        let head = record.map(|record| read(&record, Head::from_json, "a branch")).transpose()?;
+        let head = record.map(|record| read_branch(&key, &record, slot)).transpose()?.flatten();
         match head {
-            Some(HeadRecord::Live(head)) => Ok(*head),
+            Some(head) => Ok(head),
             _ => Err(Error::new(ErrorKind::InputInvalid, format!("{slot} has no such branch"))
                 .hint("branches(slot) lists the current branches; a branch gets a new id when it continues")),
         }
     }
 
-    /// The heads of all branches except the current one, as they were left.
-    pub(in crate::store) async fn left_heads(&self, keys: &SlotKeys) -> Result<Vec<Head>> {
+    /// The heads of all branches except the current one, as they were left. Fails if one of them is lost.
+    pub(in crate::store) async fn left_heads(&self, session: &Session) -> Result<Vec<Head>> {
+        let Session { slot, keys, head, .. } = session;
         let mut heads = Vec::new();
-        for (_, record) in self.records().list(&keys.branch(""), Page::default()).await? {
-            if let HeadRecord::Live(head) = read(&record, Head::from_json, "a branch")? {
-                heads.push(*head);
-            }
+        for (key, record) in self.records().list(&keys.branch(""), Page::default()).await? {
+            heads.extend(read_branch(&key, &record, slot)?);
+        }
+        let n_known = head.as_ref().and_then(Head::counts).map_or(0, |(_, branches)| branches);
+        if (heads.len() as u64) < n_known && !self.has_moved_on(session).await? {
+            let message = format!("{slot}: {} of {n_known} branches are left", heads.len());
+            return Err(Error::new(ErrorKind::StoreCorrupt, message).hint(
+                "the records are unchanged; repairSession makes a session of the readable ones",
+            ));
         }
         Ok(heads)
     }
 
     /// The branches of a session in the order of the log. Each follows the branch from which it separates.
     pub async fn branches(&self, slot: &Slot) -> Result<Vec<Branch>> {
-        let session = self.read_only(slot).await?;
-        let Some(head) = session.head else { return Ok(Vec::new()) };
-        let mut heads = self.left_heads(&session.keys).await?;
+        for _ in 0..ATTEMPTS {
+            let session = self.read_only(slot).await?;
+            if let Some(branches) = self.branches_of(&session).await? {
+                return Ok(branches);
+            }
+            self.check_unchanged(&session).await?;
+        }
+        Err(superseded(slot, "the session changes faster than it can be read"))
+    }
+
+    /// The same for a session whose head was read. `None`: an entry is missing.
+    async fn branches_of(&self, session: &Session) -> Result<Option<Vec<Branch>>> {
+        let Some(head) = session.head.clone() else { return Ok(Some(Vec::new())) };
+        let mut heads = self.left_heads(session).await?;
         heads.retain(|left| left.leaf != head.leaf);
         heads.push(head.clone());
         let newest = heads.iter().filter_map(|it| it.leaf.as_ref()).map(|leaf| leaf.seq).max();
-        let Some(newest) = newest else { return Ok(Vec::new()) };
+        let Some(newest) = newest else { return Ok(Some(Vec::new())) };
         let mut window = 8;
         loop {
             let first = newest.saturating_sub(window);
             let entries = self.records().entries(&session.keys, first, newest).await?;
             let tree = Tree::grown(&entries, &heads);
-            if first == 0 || tree.is_joined(&entries) {
-                return Ok(tree.branches(&entries, &head));
+            if tree.is_joined(&entries) {
+                return Ok(Some(tree.branches(&entries, &head)));
+            }
+            if first == 0 {
+                let leaves = heads.iter().filter_map(|head| head.leaf.as_ref());
+                let is_whole = leaves.into_iter().all(|leaf| log::is_whole(&entries, leaf));
+                return Ok(is_whole.then(|| tree.branches(&entries, &head)));
             }
             window = window.saturating_mul(4);
         }
@@ -189,6 +211,26 @@ impl<'a> Tree<'a> {
 fn turn_of<'a>(entries: &'a Entries, name: &str) -> Option<&'a Entry> {
     let name = EntryRef::from_json(&name.into()).ok()?;
     entries.get(&name).filter(|entry| asked_in(entry).is_some())
+}
+
+/// Reads the head of a branch. Refuses that of another session, or of another branch.
+pub(in crate::store) fn read_branch(
+    key: &str,
+    record: &Record,
+    slot: &Slot,
+) -> Result<Option<Head>> {
+    let HeadRecord::Live(head) = read(key, record, Head::from_json, "a branch")? else {
+        return Ok(None);
+    };
+    let is_own = head.session_id == slot.session() && head.user_id.as_deref() == slot.user();
+    let leaf = head.leaf.as_ref().map(|leaf| leaf.id.as_str());
+    match is_own && leaf == key.rsplit('/').next() {
+        true => Ok(Some(*head)),
+        false => Err(Error::new(
+            ErrorKind::StoreCorrupt,
+            format!("a branch of {slot} is the record of another branch"),
+        )),
+    }
 }
 
 fn is_leaf(head: &Head, id: &str) -> bool {

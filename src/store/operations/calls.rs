@@ -1,6 +1,6 @@
 //! Calls in the store: accepted inputs, and how calls have ended.
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::json;
 use crate::port::Page;
 use crate::seams;
@@ -9,6 +9,7 @@ use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::head::revision_counter;
 use crate::store::format::input::Input;
 use crate::store::keys::EntryRef;
+use crate::store::operations::load::missing_entry;
 use crate::store::operations::sessions::Sessions;
 use crate::store::records::{CommitOutcome, read};
 use crate::store::session::{Session, TurnCommit};
@@ -35,12 +36,23 @@ impl Sessions {
         Ok(inputs.into_iter().map(|(_, input)| input).collect())
     }
 
+    /// The same for a session whose head was read. Fails if an input that the head names is lost.
+    pub async fn inputs_of(&self, session: &Session) -> Result<Vec<Input>> {
+        let inputs = self.inputs_with_revisions(&session.slot).await?;
+        self.check_inputs(session, &inputs).await?;
+        Ok(inputs.into_iter().map(|(_, input)| input).collect())
+    }
+
     /// The same with the revision of each record, which a stored step changes.
     pub async fn inputs_with_revisions(&self, slot: &Slot) -> Result<Vec<(String, Input)>> {
         let keys = self.keys(slot);
         let mut inputs: Vec<(String, Input)> = Vec::new();
-        for (_, record) in self.records().list(&keys.inputs(), Page::default()).await? {
-            let input = read(&record, Input::from_json, "an accepted input")?;
+        for (key, record) in self.records().list(&keys.inputs(), Page::default()).await? {
+            let input = read(&key, &record, Input::from_json, "an accepted input")?;
+            if keys.input(&input.call_id) != key {
+                let message = format!("an accepted input of {slot} is that of another call");
+                return Err(Error::new(ErrorKind::StoreCorrupt, message));
+            }
             let number = revision_counter(&record.revision);
             let place = inputs.partition_point(|(earlier, _)| revision_counter(earlier) <= number);
             inputs.insert(place, (record.revision, input));
@@ -77,7 +89,8 @@ impl Sessions {
         session: &Session,
         call_id: &str,
     ) -> Result<Option<(Entry, Option<String>)>> {
-        let Some(record) = self.records().get(session.keys.call(call_id)).await? else {
+        let key = session.keys.call(call_id);
+        let Some(record) = self.records().get(key.clone()).await? else {
             return Ok(None);
         };
         let fields = |value: &_| {
@@ -85,12 +98,19 @@ impl Sessions {
             let name = fields.required("entry", EntryRef::from_json)?;
             Ok((name, fields.optional("asked", json::text)?))
         };
-        let (name, asked) = read(&record, fields, "a call")?;
-        let Some(record) = self.records().get(session.keys.entry(&name)).await? else {
-            return Ok(None);
+        let (name, asked) = read(&key, &record, fields, "a call")?;
+        let entry = self.records().entry(&session.keys, &name).await?;
+        let entry = match entry {
+            Some(entry) => self.gathered(session, entry).await?,
+            None => None,
         };
-        let mut entry = read(&record, Entry::from_json, "an entry")?;
-        self.gather(session, &mut entry).await?;
+        let Some(entry) = entry else {
+            // The session may have been deleted meanwhile.
+            return match self.records().get(key).await? {
+                Some(_) => Err(missing_entry(&session.slot)),
+                None => Ok(None),
+            };
+        };
         Ok(Some((entry, asked)))
     }
 
@@ -100,14 +120,14 @@ impl Sessions {
         Ok(self.outcome(&session, call_id).await?.map(|(entry, _)| entry))
     }
 
-    /// Adds the messages of the steps of a call to its last entry.
-    async fn gather(&self, session: &Session, entry: &mut Entry) -> Result<()> {
+    /// The last entry of a call with the messages of all its steps. `None`: one of them is missing.
+    async fn gathered(&self, session: &Session, mut entry: Entry) -> Result<Option<Entry>> {
         let mut steps = Vec::new();
         let mut parent = entry.parent.clone();
-        while let Some(name) = parent
-            && let Some(record) = self.records().get(session.keys.entry(&name)).await?
-        {
-            let step = read(&record, Entry::from_json, "an entry")?;
+        while let Some(name) = parent {
+            let Some(step) = self.records().entry(&session.keys, &name).await? else {
+                return Ok(None);
+            };
             // A summary between two steps has no messages of the call.
             if step.kind == EntryKind::Summary {
                 parent = step.parent;
@@ -131,6 +151,6 @@ impl Sessions {
         }
         messages.append(&mut entry.messages);
         entry.messages = messages;
-        Ok(())
+        Ok(Some(entry))
     }
 }

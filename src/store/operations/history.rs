@@ -5,13 +5,13 @@ use std::rc::Rc;
 use crate::error::Result;
 use crate::message::Message;
 use crate::slot::Slot;
-use crate::store::format::entry::{Entry, EntryKind};
+use crate::store::format::entry::EntryKind;
 use crate::store::format::view::MessagePlace;
 use crate::store::history::Newest;
 use crate::store::keys::{EntryRef, SlotKeys};
 use crate::store::log::{self, Entries};
-use crate::store::operations::sessions::{ATTEMPTS, Sessions};
-use crate::store::records::read;
+use crate::store::operations::load::missing_entry;
+use crate::store::operations::sessions::{ATTEMPTS, Sessions, superseded};
 use crate::store::session::Session;
 
 impl Sessions {
@@ -33,7 +33,6 @@ impl Sessions {
         before: Option<&str>,
         limit: usize,
     ) -> Result<Vec<Rc<Message>>> {
-        let mut messages = Vec::new();
         for _ in 0..ATTEMPTS {
             let (session, open) = self.read_open(slot).await?;
             let stored = self.leaf(&session, branch).await?;
@@ -46,14 +45,21 @@ impl Sessions {
                 None => (stored, open.unlogged().filter(|_| is_current)),
             };
             let mut newest = Newest::new(before, limit, unlogged);
-            let whole = self.look_back(&session.keys, leaf.as_ref(), &mut newest).await?;
-            messages = newest.into_messages();
-            // If an entry is missing, the session may have been deleted, and perhaps created again.
-            if whole || !self.has_moved_on(&session).await? {
-                break;
+            if self.look_back(&session.keys, leaf.as_ref(), &mut newest).await? {
+                return Ok(newest.into_messages());
             }
+            // If an entry is missing, the session may have been deleted, and perhaps created again.
+            self.check_unchanged(&session).await?;
         }
-        Ok(messages)
+        Err(superseded(slot, "the session changes faster than it can be read"))
+    }
+
+    /// Call this if an entry that the head leads to is missing. If the head is still the same, the entry is lost.
+    pub(in crate::store) async fn check_unchanged(&self, session: &Session) -> Result<()> {
+        match self.has_moved_on(session).await? {
+            true => Ok(()),
+            false => Err(missing_entry(&session.slot)),
+        }
     }
 
     /// Collects the newest messages on the path to `leaf`. Returns whether the request is answered completely.
@@ -91,6 +97,9 @@ impl Sessions {
             let entries = self.records().entries(&session.keys, first, leaf.seq).await?;
             let found = log::find(&entries, &leaf, id);
             if found.is_none() && first == 0 {
+                if !log::is_whole(&entries, &leaf) {
+                    self.check_unchanged(session).await?;
+                }
                 let view = session.head.as_ref().map(|head| head.view.as_slice());
                 return Ok(log::find_shown(&entries, view.unwrap_or_default(), id));
             }
@@ -110,10 +119,9 @@ impl Sessions {
         call_id: Option<&str>,
     ) -> Result<Option<MessagePlace>> {
         let Some(((name, at), _)) = self.find(session, id).await? else { return Ok(None) };
-        let Some(record) = self.records().get(session.keys.entry(&name)).await? else {
+        let Some(entry) = self.records().entry(&session.keys, &name).await? else {
             return Ok(None);
         };
-        let entry = read(&record, Entry::from_json, "an entry")?;
         let is_other = call_id.is_some_and(|call_id| call_id != entry.call_id);
         if entry.kind == EntryKind::Put || is_other {
             return Ok(None);

@@ -32,10 +32,10 @@ impl Sessions {
         let mut infos = Vec::new();
         for (key, record) in self.records().list(&prefix, Page { after, ..page }).await? {
             let cursor = key.strip_prefix(&prefix).unwrap_or_default();
-            let read = read(&record, SessionInfo::from_json, "a line of the session list");
+            let read = read(&key, &record, SessionInfo::from_json, "a line of the session list");
             let info = match read {
-                Ok(info) => Some(info),
-                Err(_) => self.line_of_head(user, cursor).await?,
+                Ok(info) if is_line_of(&info, user, cursor) => Some(info),
+                _ => self.line_of_head(user, cursor).await?,
             };
             let info = match info {
                 Some(info) => self.refreshed(info).await?,
@@ -66,8 +66,8 @@ impl Sessions {
         let Some(key) = keys::head_of_line(&keys::partition(self.agent(), user), line) else {
             return Ok(None);
         };
-        let Some(record) = self.records().get(key).await? else { return Ok(None) };
-        Ok(match read(&record, Head::from_json, "a head") {
+        let Some(record) = self.records().get(key.clone()).await? else { return Ok(None) };
+        Ok(match read(&key, &record, Head::from_json, "a head") {
             Ok(HeadRecord::Live(head)) => Some(SessionInfo::of(&head)),
             _ => None,
         })
@@ -88,4 +88,10 @@ impl Sessions {
         let lines = self.records().list(&self.index(slot.user()), page).await?;
         Ok(lines.into_iter().map(|(key, _)| key).filter(|key| keys.owns_line(key)).collect())
     }
+}
+
+/// Whether the line under this key is the line of its session.
+pub(in crate::store) fn is_line_of(info: &SessionInfo, user: Option<&str>, line: &str) -> bool {
+    let session = line.split_once('.').map(|(_, session)| session);
+    info.user_id.as_deref() == user && session == Some(&keys::part(&info.session_id))
 }

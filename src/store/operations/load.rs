@@ -1,5 +1,6 @@
 //! Loading a session: its head, and the messages of its context.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::error::Error;
@@ -12,9 +13,10 @@ use crate::slot::Slot;
 use crate::state::FORMAT;
 use crate::store::format::head::{Head, HeadRecord, newer};
 use crate::store::format::view::{self, ViewPiece};
-use crate::store::keys::SlotKeys;
-use crate::store::log::SpanMessages;
+use crate::store::keys::{EntryRef, SlotKeys};
+use crate::store::log::{self, SpanMessages};
 use crate::store::operations::sessions::{ATTEMPTS, Sessions, superseded};
+use crate::store::seal::{Seal, opened};
 use crate::store::session::Session;
 
 impl Sessions {
@@ -35,7 +37,7 @@ impl Sessions {
                 }
                 other => other,
             };
-            let HeadRecord::Live(head) = read_head(slot, &record)? else {
+            let HeadRecord::Live(head) = read_head(slot, &keys, &record)? else {
                 return Ok(self.absent(slot, keys, Some(record.revision)));
             };
             // If an entry is missing, a newer head may no longer contain it: read the head again.
@@ -56,7 +58,7 @@ impl Sessions {
         };
         let revision = Some(record.revision.clone());
         let session = self.absent(slot, keys, revision);
-        match read_head(slot, &record)? {
+        match read_head(slot, &session.keys, &record)? {
             HeadRecord::Live(head) => Ok(Session { head: Some(*head), ..session }),
             HeadRecord::Tombstone => Ok(session),
         }
@@ -79,19 +81,38 @@ impl Sessions {
         Ok(record.map(|record| record.revision) != session.revision)
     }
 
-    /// Whether a session without a head has no log either. A log without a head is an error. `false`: the head was written
-    /// meanwhile.
+    /// Whether a session without a head has no other records of a conversation either. Such records without a head are an
+    /// error. `false`: the head was written meanwhile.
     async fn is_absent(&self, slot: &Slot, keys: &SlotKeys) -> Result<bool> {
-        let one = Page { limit: Some(1), keys_only: true, ..Page::default() };
-        if self.records().list(&keys.log(), one).await?.is_empty() {
-            return Ok(true);
-        }
+        let Some(left) = self.left_behind(keys).await? else { return Ok(true) };
         if self.records().get(keys.head()).await?.is_some() {
             return Ok(false);
         }
-        let message = format!("the head of {slot} is missing, but its log exists");
+        let message = format!("the head of {slot} is missing, but {left} exists");
         Err(Error::new(ErrorKind::StoreCorrupt, message)
             .hint("repairSession makes a new head from the log; nothing was changed"))
+    }
+
+    /// What is stored of a session without a head. Its files and the mark of its memory can be there without a conversation.
+    async fn left_behind(&self, keys: &SlotKeys) -> Result<Option<&'static str>> {
+        let of_conversation = [
+            (keys.log(), "its log"),
+            (keys.inputs(), "an accepted input"),
+            (keys.branch(""), "a branch"),
+        ];
+        let mut after = None;
+        loop {
+            let one = Page { after, limit: Some(1), keys_only: true };
+            let found = self.records().list(&keys.all(), one).await?;
+            let Some((key, _)) = found.into_iter().next() else { return Ok(None) };
+            let is_below = |(prefix, _): &&(String, &'static str)| key.starts_with(prefix.as_str());
+            if let Some((_, what)) = of_conversation.iter().find(is_below) {
+                return Ok(Some(what));
+            }
+            // Goes on behind all records of the same kind.
+            let kind = key.strip_prefix(&keys.all()).and_then(|below| below.split('/').next());
+            after = Some(format!("{}{}0", keys.all(), kind.unwrap_or_default()));
+        }
     }
 
     /// The messages of the view of a head. `None`: an entry is missing.
@@ -110,16 +131,21 @@ impl Sessions {
             return Ok(Some(context));
         }
         let mut context = Vec::new();
+        let mut stored: HashMap<EntryRef, usize> = HashMap::new();
         for piece in &head.view {
-            let span = match piece {
-                ViewPiece::Span { from, to } => self.records().span(keys, from, to).await?,
-                ViewPiece::Summary { summary } => {
-                    let place = |index| (summary.clone(), index);
-                    self.records().span(keys, &place(0), &place(1)).await?
-                }
+            let (from, to) = match piece {
+                ViewPiece::Span { from, to } => (from.clone(), to.clone()),
+                ViewPiece::Summary { summary } => ((summary.clone(), 0), (summary.clone(), 1)),
             };
-            let Some(span) = span else { return Ok(None) };
+            let entries = self.records().entries(keys, from.0.seq, to.0.seq).await?;
+            let Some(span) = log::span(&entries, &from, &to) else { return Ok(None) };
             grow(&mut context, span);
+            let sizes = entries.into_iter().map(|(name, entry)| (name, entry.messages.len()));
+            stored.extend(sizes);
+            // Each message is shown once. Without this bound a damaged view could fill the memory.
+            if context.len() > stored.values().sum::<usize>() {
+                return Ok(None);
+            }
         }
         head.edits.apply(&mut context);
         Ok(Some(Rc::new(context)))
@@ -134,16 +160,25 @@ fn grow(context: &mut Vec<Rc<Message>>, span: SpanMessages) {
     context.extend(span.messages);
 }
 
-/// Reads a head. Refuses the head of another session.
-pub(in crate::store) fn read_head(slot: &Slot, record: &Record) -> Result<HeadRecord> {
+/// Reads a head. Refuses the head of another session. What a head says about other records counts only if its seal is whole.
+pub(in crate::store) fn read_head(
+    slot: &Slot,
+    keys: &SlotKeys,
+    record: &Record,
+) -> Result<HeadRecord> {
     let what = format!("the head of {slot}");
-    let value = json::parse(&record.value, &what).map_err(repairable)?;
+    let (value, seal) = opened(&keys.head(), record, &what).map_err(repairable)?;
     let corrupt =
         |misread: json::Misread| repairable(misread.into_error(ErrorKind::StoreCorrupt, &what));
     // A newer format is read as far as we know it. Changing it is refused elsewhere.
     let is_newer = Head::format_of(&value).map_err(corrupt)? > FORMAT;
-    let head = Head::from_json(&value)
+    let mut head = Head::from_json(&value)
         .map_err(|misread| if is_newer { newer(slot) } else { corrupt(misread) })?;
+    if let HeadRecord::Live(head) = &mut head
+        && (seal != Seal::Whole || head.log.is_none())
+    {
+        head.forget_records();
+    }
     if let HeadRecord::Live(head) = &head
         && (head.session_id != slot.session() || head.user_id.as_deref() != slot.user())
     {

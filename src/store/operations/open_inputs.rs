@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::message::{Message, TurnState};
 use crate::slot::Slot;
 use crate::store::format::head::Head;
@@ -69,19 +69,33 @@ impl Sessions {
         let mut inputs = self.inputs_with_revisions(slot).await?;
         for _ in 0..ATTEMPTS {
             let session = self.read_only(slot).await?;
-            if inputs.is_empty() || session.head.is_none() {
+            let is_whole = has_inputs(&session, &inputs);
+            if is_whole && inputs.is_empty() || session.head.is_none() {
                 return Ok((session, OpenInputs::default()));
             }
             let is_live = self.is_live(&session, &inputs).await?;
             let open = self.with_partials(&session, inputs.clone(), is_live).await?;
             // A step that is stored changes the revision of its input, so the parts of the answer are those after this head.
             let now = self.inputs_with_revisions(slot).await?;
-            if now == inputs {
+            if now == inputs && is_whole {
                 return Ok((session, open));
+            }
+            if !is_whole {
+                self.check_inputs(&session, &now).await?;
             }
             inputs = now;
         }
         Err(superseded(slot, "the session changes faster than it can be read"))
+    }
+
+    /// Fails if an input that the head names is lost. `inputs` were read after the head.
+    pub async fn check_inputs(&self, session: &Session, inputs: &[(String, Input)]) -> Result<()> {
+        if has_inputs(session, inputs) || self.has_moved_on(session).await? {
+            return Ok(());
+        }
+        let message = format!("{}: an accepted input is missing", session.slot);
+        Err(Error::new(ErrorKind::StoreCorrupt, message)
+            .hint("the records are unchanged; repairSession continues without it"))
     }
 
     /// Reads the stored parts of the answers. A resend that was cut off changes nothing on the stored path, so it is left out.
@@ -122,4 +136,12 @@ impl Sessions {
             None => Ok(false),
         }
     }
+}
+
+/// Whether these inputs have all those that the stored head names.
+fn has_inputs(session: &Session, inputs: &[(String, Input)]) -> bool {
+    let keys: Vec<_> = inputs.iter().map(|(_, it)| session.keys.input(&it.call_id)).collect();
+    let prefix = session.keys.inputs();
+    let is_there = |name: &String| keys.iter().any(|key| key.strip_prefix(&prefix) == Some(name));
+    session.stored_head().is_none_or(|head| head.inputs.iter().all(is_there))
 }

@@ -57,7 +57,7 @@ impl Sessions {
         let mut answer = PartialAnswer::default();
         let mut is_whole = true;
         for (key, record) in self.records().list(&keys.partial(call_id), Page::default()).await? {
-            let piece = read(&record, PartialPiece::from_json, "a part of an answer")?;
+            let piece = read(&key, &record, PartialPiece::from_json, "a part of an answer")?;
             is_whole = is_whole && piece.add_to(&mut answer.messages);
             answer.pieces.push(key);
         }

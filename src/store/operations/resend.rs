@@ -14,9 +14,9 @@ use crate::store::format::input::Input;
 use crate::store::format::view;
 use crate::store::keys::EntryRef;
 use crate::store::log::{in_order, question};
-use crate::store::operations::resend_from::entry_missing;
+use crate::store::operations::load::missing_entry;
 use crate::store::operations::sessions::Sessions;
-use crate::store::records::{CommitOutcome, read};
+use crate::store::records::CommitOutcome;
 use crate::store::session::{Session, TurnCommit};
 
 /// Makes results for the tool calls in messages that have none.
@@ -78,20 +78,23 @@ impl Sessions {
     /// The messages of the view of a path.
     async fn context_of(&self, session: &Session, path: &Head) -> Result<Rc<Vec<Rc<Message>>>> {
         let context = self.context(&session.keys, path, None).await?;
-        context.ok_or_else(|| entry_missing(session))
+        context.ok_or_else(|| missing_entry(&session.slot))
     }
 
     /// The entries on the path after the anchor, oldest first. `None`: there is no anchor.
-    async fn since_anchor(&self, session: &Session) -> Result<Option<Vec<Entry>>> {
+    pub(in crate::store) async fn since_anchor(
+        &self,
+        session: &Session,
+    ) -> Result<Option<Vec<Entry>>> {
         let Some(head) = session.stored_head() else { return Ok(None) };
         let Some(anchor) = &head.anchor else { return Ok(None) };
         // Entries are read one by one, because other answers to the same question may lie between them.
         let (mut since, mut name) = (Vec::new(), head.leaf.clone());
         while name != anchor.leaf
             && let Some(next) = &name
-            && let Some(record) = self.records().get(session.keys.entry(next)).await?
         {
-            let entry = read(&record, Entry::from_json, "an entry")?;
+            let entry = self.records().entry(&session.keys, next).await?;
+            let entry = entry.ok_or_else(|| missing_entry(&session.slot))?;
             name = entry.parent.clone();
             since.push(entry);
         }
@@ -123,7 +126,11 @@ impl Sessions {
         close: CloseOpenCalls<'_>,
     ) -> Result<bool> {
         let Some(head) = session.head.clone() else { return Ok(false) };
-        let before = self.before_crash(session, &head, &turn.input).await?;
+        let before = match self.before_crash(session, &head, &turn.input).await {
+            // Entries may be missing because the session was changed or deleted.
+            Err(_) if self.has_moved_on(session).await? => return Ok(false),
+            before => before?,
+        };
         let mut path = before.clone();
         let first = path.leaf.as_ref().map_or(0, |leaf| leaf.seq);
         let log = in_order(self.records().entries(&session.keys, first, head.next).await?);
@@ -135,7 +142,11 @@ impl Sessions {
             }
         }
         let mut turn = turn.clone();
-        let context = self.context(&session.keys, &path, None).await?.unwrap_or_default();
+        let context = match self.context(&session.keys, &path, None).await? {
+            Some(context) => context,
+            None if self.has_moved_on(session).await? => return Ok(false),
+            None => return Err(missing_entry(&session.slot)),
+        };
         turn.messages.splice(..0, close(&context));
         turn.facts = path.facts.clone();
         let (change, _) =

@@ -12,9 +12,9 @@ use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::head::{Anchor, Head};
 use crate::store::format::view::{self, MessagePlace, ViewPiece};
 use crate::store::keys::EntryRef;
-use crate::store::log::Entries;
+use crate::store::log::{self, Entries};
+use crate::store::operations::load::missing_entry;
 use crate::store::operations::sessions::Sessions;
-use crate::store::records::read;
 use crate::store::session::Session;
 
 /// The session before the entry of an earlier question.
@@ -85,7 +85,8 @@ impl Sessions {
                 return self.before(session, head, (&log, found), rolls_back).await;
             }
             if first == 0 {
-                return Err(unknown());
+                let is_whole = log::is_whole(&log, leaf);
+                return Err(if is_whole { unknown() } else { missing_entry(&session.slot) });
             }
             window = window.saturating_mul(4);
         }
@@ -113,10 +114,8 @@ impl Sessions {
             && let Some(parent) = &entry.parent
         {
             // The entry of the question is not on the new path.
-            let record = self.records().get(session.keys.entry(parent)).await?;
-            let parent_entry =
-                record.map(|it| read(&it, Entry::from_json, "an entry")).transpose()?;
-            let n = parent_entry.ok_or_else(|| entry_missing(session))?.messages.len();
+            let parent_entry = self.records().entry(&session.keys, parent).await?;
+            let n = parent_entry.ok_or_else(|| missing_entry(&session.slot))?.messages.len();
             *to = (parent.clone(), n);
         }
         let spoken = later.iter().filter(|it| it.kind != EntryKind::Summary);
@@ -204,11 +203,6 @@ fn facts_before(head: &Head, later: &[&Entry]) -> Facts {
     let last = head.anchor.as_ref().and_then(|anchor| anchor.facts.as_ref());
     let recorded = later.iter().rev().find_map(|entry| entry.earlier.as_ref());
     recorded.or(last).unwrap_or(&head.facts).clone()
-}
-
-pub(super) fn entry_missing(session: &Session) -> Error {
-    let message = format!("{}: an entry of its log is missing", session.slot);
-    Error::new(ErrorKind::StoreCorrupt, message)
 }
 
 fn no_question(session: &Session, id: &str, why: &str) -> Error {

@@ -174,7 +174,9 @@ impl Sessions {
     /// The head that another writer has stored, if it is still the same session.
     async fn newer_head(&self, session: &mut Session, base: &Head) -> Result<Head> {
         let record = self.records().get(session.keys.head()).await?;
-        let live = record.as_ref().map(|record| read_head(&session.slot, record)).transpose()?;
+        let live = record.as_ref();
+        let live =
+            live.map(|record| read_head(&session.slot, &session.keys, record)).transpose()?;
         session.revision = record.map(|record| record.revision);
         match live {
             Some(HeadRecord::Live(theirs))

@@ -17,7 +17,7 @@ use crate::store::keys::EntryRef;
 use crate::store::log::{self, Entries};
 use crate::store::operations::sessions::Sessions;
 use crate::store::operations::sessions::superseded;
-use crate::store::records::{CommitOutcome, read};
+use crate::store::records::CommitOutcome;
 use crate::store::session::{RevisedPiece, Revision, Session, ViewChange};
 
 impl Sessions {
@@ -41,9 +41,7 @@ impl Sessions {
         let Some(head) = &session.head else { return Ok(()) };
         head.check_format(&session.slot)?;
         for name in view::named(&head.view) {
-            let record = self.records().get(session.keys.entry(name)).await?;
-            let entry =
-                record.map(|record| read(&record, Entry::from_json, "a summary")).transpose()?;
+            let entry = self.records().entry(&session.keys, name).await?;
             let is_shown = |entry: &Entry| entry.kind != EntryKind::Summary;
             if entry.as_ref().is_some_and(is_shown) {
                 continue;

@@ -57,7 +57,7 @@ impl Sessions {
         let newest = Page { limit: Some(1), ..Page::default() };
         let newest = self.records().list(&index, newest).await?;
         let Some((first, record)) = newest.into_iter().next() else { return Ok(None) };
-        let info = read(&record, SessionInfo::from_json, "a line of the session list")?;
+        let info = read(&first, &record, SessionInfo::from_json, "a line of the session list")?;
         let (mut sessions, mut after) = (1, first);
         loop {
             let page = Page { after: Some(after), limit: Some(PAGE), keys_only: true };

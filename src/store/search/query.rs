@@ -149,7 +149,8 @@ impl Sessions {
                 let lines = self.records().list(&index, Page::default()).await?;
                 let names = lines.iter().filter_map(|(key, _)| key.strip_prefix(&index));
                 let heads = names.filter_map(|line| keys::head_of_line(&partition, line));
-                let with_open = lines.iter().filter_map(|(_, line)| with_open(query.user, line));
+                let with_open =
+                    lines.iter().filter_map(|(key, line)| with_open(query.user, key, line));
                 (heads.collect(), with_open.collect())
             }
         };
@@ -164,9 +165,13 @@ impl Sessions {
         }
         let mut sessions = Vec::new();
         for keys in heads.chunks(HEADS) {
-            for record in self.records().get_all(keys).await?.into_iter().flatten() {
-                // An unreadable head is left out; loading the session reports the error.
-                if let Ok(HeadRecord::Live(head)) = read(&record, Head::from_json, "a head")
+            let records = self.records().get_all(keys).await?;
+            for (key, record) in keys.iter().zip(records) {
+                let Some(record) = record else { continue };
+                let head = read(key, &record, Head::from_json, "a head");
+                // Among others an unreadable head is left out; loading the session reports the error.
+                let head = if query.session.is_some() { Ok(head?) } else { head };
+                if let Ok(HeadRecord::Live(head)) = head
                     && head.user_id.as_deref() == query.user
                 {
                     let slot = Slot::new(query.user, &head.session_id)?;
@@ -278,8 +283,8 @@ impl Sessions {
 }
 
 /// The session of a line of the session list, if the line names an open call.
-fn with_open(user: Option<&str>, line: &Record) -> Option<Slot> {
-    let info = read(line, SessionInfo::from_json, "a line of the session list").ok()?;
+fn with_open(user: Option<&str>, key: &str, line: &Record) -> Option<Slot> {
+    let info = read(key, line, SessionInfo::from_json, "a line of the session list").ok()?;
     info.open.and_then(|_| Slot::new(user, &info.session_id).ok())
 }
 

@@ -98,6 +98,20 @@ impl Session {
         ResendPath { leaf, messages }
     }
 
+    /// Puts the head after everything else of the batch. It names the inputs that are stored after the batch.
+    pub(in crate::store) fn put_head(&self, head: &mut Head, batch: &mut Batch) {
+        let prefix = self.keys.inputs();
+        for name in batch.remove.iter().filter_map(|key| key.strip_prefix(&prefix)) {
+            head.inputs.retain(|input| input != name);
+        }
+        for name in batch.put.iter().filter_map(|(key, _)| key.strip_prefix(&prefix)) {
+            if !head.inputs.iter().any(|input| input == name) {
+                head.inputs.push(name.to_owned());
+            }
+        }
+        batch.put.push((self.keys.head(), json::to_bytes(head)));
+    }
+
     pub(in crate::store) fn put_index(
         &self,
         head: &mut Head,
@@ -116,7 +130,8 @@ impl Session {
         host: HostValues<'_>,
         open: Option<&Input>,
     ) {
-        if seams::must_remove_line(!head.index.is_empty()) {
+        // A damaged head could name the line of another session.
+        if seams::must_remove_line(self.keys.owns_line(&head.index)) {
             batch.remove.push(head.index.clone());
         }
         head.card.updated = host.at();

@@ -44,7 +44,7 @@ impl Session {
                 input.messages.first().map(|message| line(&message.text())).unwrap_or_default();
         }
         self.put_line(&mut head, &mut batch, host, Some(input));
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
@@ -84,15 +84,15 @@ impl Session {
             first.filter(|_| head.card.title.is_empty()).map(|message| line(&message.text()));
         head.card.title = alteration.title.clone().or(begun).unwrap_or(head.card.title);
         self.put_index(&mut head, &mut batch, host);
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
     /// Changes only the lease.
     pub fn lease_change(&self, head: &Head, open: Lease, host: HostValues<'_>) -> Change {
-        let head = Head { open: Some(open), ..head.clone() };
+        let mut head = Head { open: Some(open), ..head.clone() };
         let mut batch = self.batch(&head, host);
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
@@ -109,7 +109,7 @@ impl Session {
         let mut head = head.on_path(to);
         head.open = host.node.and_then(|node| head.open.as_ref()?.passed_on(&node));
         self.put_index(&mut head, &mut batch, host);
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
@@ -117,7 +117,7 @@ impl Session {
     pub fn restore_batch(&self, mut head: Head, host: HostValues<'_>) -> Batch {
         let mut batch = self.batch(&head, host);
         self.put_index(&mut head, &mut batch, host);
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         batch
     }
 

@@ -36,7 +36,7 @@ impl Session {
             close(&mut head, turn, host);
             self.put_index(&mut head, &mut batch, host);
         }
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
@@ -66,7 +66,7 @@ impl Session {
             close(&mut head, turn, host);
             self.put_index(&mut head, &mut batch, host);
         }
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         (Change { batch, head }, path)
     }
 
@@ -141,7 +141,7 @@ impl Session {
     /// Stores the head as a branch, because the session leaves its leaf.
     pub(in crate::store) fn leave(&self, batch: &mut Batch, left: &Head) {
         if let Some(leaf) = &left.leaf {
-            let record = Head { open: None, ..left.clone() };
+            let record = Head { open: None, log: None, inputs: Vec::new(), ..left.clone() };
             batch.put.push((self.keys.branch(&leaf.id), json::to_bytes(&record)));
         }
     }

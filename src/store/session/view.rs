@@ -25,7 +25,7 @@ impl Session {
         let mut batch = self.batch(&head, host);
         self.reshape(&mut head, &mut batch, (view_change, &[]));
         head.open = host.node.and_then(|node| head.open.as_ref()?.passed_on(&node));
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 
@@ -43,7 +43,7 @@ impl Session {
         let later = std::mem::replace(&mut head.edits, summary.edits.clone());
         head.edits.extend(&later);
         head.open = host.node.and_then(|node| head.open.as_ref()?.passed_on(&node));
-        batch.put.push((self.keys.head(), json::to_bytes(&head)));
+        self.put_head(&mut head, &mut batch);
         Change { batch, head }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::json;
-use crate::store::format::head::{Card, Head};
+use crate::store::format::head::{Card, Head, LogCount};
 use crate::store::host_values::HostValues;
 use crate::store::operations::Sessions;
 use crate::store::records::CommitOutcome;
@@ -22,6 +22,7 @@ impl Sessions {
         let own = |head: &Head| self.records().change(|host| owned(session, head, host));
         let mut head = own(&copy.head);
         head.card.branches = copy.branches.len() as u64;
+        head.log = Some(LogCount { from: head.next, before: Some(copy.entries.len() as u64) });
         let branches = copy.branches.iter().map(|branch| {
             let path = Head { epoch: head.epoch.clone(), ..own(branch) };
             let leaf = path.leaf.as_ref().map(|leaf| leaf.id.as_str()).unwrap_or_default();
@@ -42,7 +43,7 @@ impl Sessions {
             batch.put = put;
             if is_last {
                 self.records().change(|host| session.put_index(&mut head, &mut batch, host));
-                batch.put.push((session.keys.head(), json::to_bytes(&head)));
+                session.put_head(&mut head, &mut batch);
             } else if is_first {
                 batch.put.push((session.keys.head(), json::to_bytes(&building(&head))));
             }
@@ -83,7 +84,8 @@ fn owned(session: &Session, head: &Head, host: HostValues<'_>) -> Head {
     let created = Some(head.card.created.clone()).filter(|created| !created.is_empty());
     let created = created.unwrap_or(card.created);
     let card = Card { created, updated: card.updated, ..head.card.clone() };
-    Head { epoch, session_id, user_id, card, index: String::new(), open: None, ..head.clone() }
+    let (index, open, log, inputs) = (String::new(), None, None, Vec::new());
+    Head { epoch, session_id, user_id, card, index, open, log, inputs, ..head.clone() }
 }
 
 /// The head of a session that is still being created: it reads as a tombstone.

@@ -15,7 +15,7 @@ use crate::store::transfer::check::check;
 use crate::store::transfer::{SessionCopy, WholeSession};
 
 /// The members of a head that belong to its slot. A document does not have them.
-const OF_SLOT: [&str; 5] = ["epoch", "session_id", "user_id", "index", "open"];
+const OF_SLOT: [&str; 7] = ["epoch", "session_id", "user_id", "index", "open", "log", "inputs"];
 
 /// The members of a state that a document does not have: those of the last commit, and the messages.
 const OF_COMMIT: [&str; 4] = ["format", "version", "revision", "context"];

@@ -32,21 +32,27 @@ impl Sessions {
         let path = |head: &Head| log::path_to(&log, head.leaf.as_ref());
         let Some(up_to) = up_to else {
             let entries = path(&head).ok_or_else(|| missing_entry(slot))?;
-            return Ok(Some(forked(&log, head, entries)));
+            return forked(&log, head, entries).ok_or_else(|| missing_entry(slot)).map(Some);
         };
-        let others = self.left_heads(&session.keys).await?;
+        let others = self.left_heads(session).await?;
+        let mut is_whole = true;
         let cut = [head].into_iter().chain(others).find_map(|head| {
-            let mut entries = path(&head)?;
+            let entries = path(&head);
+            is_whole &= entries.is_some();
+            let mut entries = entries?;
             let (last, index) = place(&entries, up_to)?;
             entries.truncate(last + 1);
             Some((head, entries, index))
         });
         let Some((head, entries, index)) = cut else {
+            if !is_whole {
+                return Err(missing_entry(slot));
+            }
             let message = format!("{slot} has no message \"{up_to}\"");
             return Err(Error::new(ErrorKind::InputInvalid, message)
                 .hint("upTo is the id of a message that history(slot) shows"));
         };
-        Ok(Some(cut_off(&log, head, entries, index, close)))
+        cut_off(&log, head, entries, index, close).ok_or_else(|| missing_entry(slot)).map(Some)
     }
 }
 
@@ -81,7 +87,7 @@ fn cut_off(
     mut entries: Vec<(EntryRef, Entry)>,
     index: usize,
     close: CloseOpenCalls<'_>,
-) -> SessionCopy {
+) -> Option<SessionCopy> {
     let last = entries.last().map(|(name, _)| name.clone());
     head.view = last.iter().flat_map(|last| view_at(log, &mut head, (last, index))).collect();
     if let Some((_, entry)) = entries.last_mut() {
@@ -110,8 +116,12 @@ fn cut_off(
 }
 
 /// A fork of these entries. If a view shows other entries, for example messages that were put by hand before the last
-/// question was sent again, the fork has these too.
-fn forked(log: &Entries, mut head: Head, mut entries: Vec<(EntryRef, Entry)>) -> SessionCopy {
+/// question was sent again, the fork has these too. `None`: one of them is missing.
+fn forked(
+    log: &Entries,
+    mut head: Head,
+    mut entries: Vec<(EntryRef, Entry)>,
+) -> Option<SessionCopy> {
     head.card.created = String::new();
     let mut pieces = head.view.clone();
     pieces.extend(head.anchor.iter().flat_map(|anchor| anchor.view.clone()));
@@ -121,6 +131,9 @@ fn forked(log: &Entries, mut head: Head, mut entries: Vec<(EntryRef, Entry)>) ->
             ViewPiece::Summary { summary } => (summary.clone(), summary),
             ViewPiece::Span { from, to } => (from.0, to.0),
         };
+        if !log.contains_key(&from) || !log.contains_key(&to) {
+            return None;
+        }
         for (name, entry) in log::path(log, &from, &to).unwrap_or_default() {
             let order = |it: &EntryRef| (it.seq, it.id.clone());
             let index = entries.partition_point(|(other, _)| order(other) < order(name));
@@ -130,7 +143,7 @@ fn forked(log: &Entries, mut head: Head, mut entries: Vec<(EntryRef, Entry)>) ->
             }
         }
     }
-    SessionCopy { head, entries, branches: Vec::new() }
+    Some(SessionCopy { head, entries, branches: Vec::new() })
 }
 
 /// The view when this message was the last. Messages that later summaries have replaced are shown again.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::message::Message;
 use crate::port::{Batch, Page};
 use crate::slot::Slot;
@@ -34,10 +34,19 @@ impl Sessions {
             let Some(mut head) = session.head.clone() else { return Ok(None) };
             let read = self.records().entries_in_order(&session.keys, 0, head.next).await?;
             let log: Entries = read.iter().cloned().collect();
-            let mut branches = self.left_heads(&session.keys).await?;
+            let mut branches = self.left_heads(&session).await?;
             branches.retain(|branch| branch.leaf != head.leaf && branch.leaf.is_some());
             if self.has_moved_on(&session).await? {
                 continue;
+            }
+            let n_read = read.iter().filter(|(name, _)| name.seq < head.next).count() as u64;
+            if head.counts().is_some_and(|(n_known, _)| n_read < n_known) {
+                return Err(missing_entry(slot));
+            }
+            let first = head.log.map_or(u64::MAX, |log| log.from);
+            if read.iter().any(|(name, entry)| entry.is_copied && name.seq >= first) {
+                let message = format!("the log of {slot} has an entry of another session");
+                return Err(Error::new(ErrorKind::StoreCorrupt, message));
             }
             for head in branches.iter_mut().chain([&mut head]) {
                 let Some(path) = log::path_to(&log, head.leaf.as_ref()) else {

@@ -116,7 +116,7 @@ impl OwnerFiles<'_> {
             let template = templates.find(|(of, _)| *of == path);
             return Ok(template.map(|(_, text)| File { text: text.clone(), revision: None }));
         };
-        let (of, text) = contents(&record)?;
+        let (of, text) = contents(&self.key(&path), &record)?;
         if of != path {
             let message = format!("the record of the file {path} belongs to another file");
             return Err(Error::new(ErrorKind::StoreCorrupt, message));
@@ -272,17 +272,17 @@ impl OwnerFiles<'_> {
         if let Some(names) = names {
             return Ok(Some(names.join("/")));
         }
-        let record = self.files.records.get(key).await?;
-        record.map(|record| contents(&record).map(|(path, _)| path)).transpose()
+        let record = self.files.records.get(key.clone()).await?;
+        record.map(|record| contents(&key, &record).map(|(path, _)| path)).transpose()
     }
 }
 
-fn contents(record: &Record) -> Result<(String, String)> {
+fn contents(key: &str, record: &Record) -> Result<(String, String)> {
     let fields = |value: &_| -> Read<(String, String)> {
         let fields = Fields::of(value)?;
         Ok((fields.required("path", json::text)?, fields.required("text", json::text)?))
     };
-    read(record, fields, "a file of the workspace")
+    read(key, record, fields, "a file of the workspace")
 }
 
 fn check_size(path: &str, n_bytes: usize, most: usize) -> Result<()> {

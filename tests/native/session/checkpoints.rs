@@ -91,8 +91,11 @@ impl Watched {
     }
 
     fn remove_inputs(&self) {
-        let inputs = self.keys().into_iter().filter(|key| key.contains("/input/"));
-        let batch = Batch { remove: inputs.collect(), ..Batch::default() };
+        let inputs = self.keys().into_iter().filter(|key| key.contains("/input/")).collect();
+        let head = self.keys().into_iter().find(|key| key.ends_with("/head")).unwrap();
+        let record = block_on(self.inner.get(std::slice::from_ref(&head))).unwrap().remove(0);
+        let put = vec![(head, unsealed(&record.unwrap().value))];
+        let batch = Batch { remove: inputs, put, ..Batch::default() };
         block_on(self.inner.commit(&batch)).unwrap();
     }
 }

@@ -66,7 +66,7 @@ fn rewrite(store: &Rc<dyn Store>, open: Value) {
     let record = block_on(store.get(std::slice::from_ref(&key))).unwrap().pop().flatten().unwrap();
     let mut head: Value = serde_json::from_slice(&record.value).unwrap();
     head["open"] = open;
-    let put = vec![(key, serde_json::to_vec(&head).unwrap())];
+    let put = vec![(key, unsealed(&serde_json::to_vec(&head).unwrap()))];
     block_on(store.commit(&Batch { revision: record.revision, put, ..Batch::default() })).unwrap();
 }
 

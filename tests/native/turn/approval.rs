@@ -326,7 +326,7 @@ fn a_plain_message_denies_every_open_question() {
     assert!(block_on(agent.asks(&slot("s1"))).unwrap().is_empty());
 }
 
-/// Rewrites the value of every key that contains a word.
+/// Rewrites the value of every key that contains a word, without its seal.
 fn rewrite(store: &Rc<dyn Store>, word: &str, change: impl Fn(&str) -> String) {
     let page = lockgate::port::Page::default();
     let batches =
@@ -334,7 +334,7 @@ fn rewrite(store: &Rc<dyn Store>, word: &str, change: impl Fn(&str) -> String) {
             let text = String::from_utf8(record.value).unwrap();
             key.contains(word).then(|| lockgate::port::Batch {
                 revision: record.revision,
-                put: vec![(key, change(&text).into_bytes())],
+                put: vec![(key, unsealed(change(&text).as_bytes()))],
                 ..lockgate::port::Batch::default()
             })
         });
