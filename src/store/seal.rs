@@ -18,19 +18,19 @@ use crate::json;
 use crate::port::Record;
 use crate::store::keys;
 
-/// The kinds of records that have a seal, and whether the seal has the key. Heads name their session themselves.
-const SEALED: &[(&str, bool)] = &[
-    ("slot/head", false),
-    ("slot/branch", false),
-    ("index", true),
-    ("slot/log", true),
-    ("slot/input", true),
-    ("slot/partial", true),
-    ("slot/call", true),
-    ("slot/memory", true),
-    ("slot/file", true),
-    ("file", true),
-    ("task", true),
+/// The kinds of records that have a seal.
+const SEALED: &[&str] = &[
+    "slot/head",
+    "slot/branch",
+    "slot/log",
+    "slot/input",
+    "slot/partial",
+    "slot/call",
+    "slot/memory",
+    "slot/file",
+    "index",
+    "file",
+    "task",
 ];
 
 /// The members of a seal. They are not a part of what is hashed.
@@ -56,17 +56,14 @@ pub(super) enum Seal {
 /// The value of a record with its seal, or as it is if records of this kind have none.
 pub(super) fn sealed(key: &str, revision: &str, value: &[u8]) -> Vec<u8> {
     let mut bytes = value.to_vec();
-    let Some(has_key) = kind_of(key) else { return bytes };
-    let Some(hash) = hash_of(key, revision, value) else { return bytes };
+    let hash = Some(()).filter(|()| is_sealed(key)).and_then(|()| hash_of(key, revision, value));
+    let Some(hash) = hash else { return bytes };
     let of_revision = short_hash(revision.as_bytes());
     bytes.pop();
     let mut add = |text: &str| bytes.extend(text.as_bytes());
-    if has_key {
-        add(",\"key\":\"");
-        add(key);
-        add("\"");
-    }
-    add(",\"check\":\"");
+    add(",\"key\":\"");
+    add(key);
+    add("\",\"check\":\"");
     add(&check_of(&of_revision, hash));
     add("\"}");
     bytes
@@ -81,19 +78,19 @@ pub(super) fn opened(key: &str, record: &Record, what: &str) -> Result<(Value, S
     }
 }
 
-/// Whether records of the kind of this key have a seal, and whether the seal has the key.
-fn kind_of(key: &str) -> Option<bool> {
-    let kind = keys::kind(key);
-    SEALED.iter().find(|(sealed, _)| *sealed == kind).map(|(_, has_key)| *has_key)
+/// Whether records of the kind of this key have a seal.
+fn is_sealed(key: &str) -> bool {
+    SEALED.contains(&keys::kind(key).as_str())
 }
 
 fn examined(key: &str, record: &Record, value: &Value) -> Result<Seal, &'static str> {
-    let Some(has_key) = kind_of(key) else { return Ok(Seal::Absent) };
-    let (named, found) = (value.get("key"), value.get("check"));
-    let Some(found) = found else {
-        // Only a version that writes seals writes these members.
-        let is_cut = named.filter(|_| has_key).or(value.get("log")).is_some();
-        return if is_cut { Err(DAMAGED) } else { Ok(Seal::Absent) };
+    if !is_sealed(key) {
+        return Ok(Seal::Absent);
+    }
+    let (named, found) = match (value.get("key"), value.get("check")) {
+        (None, None) => return Ok(Seal::Absent),
+        (Some(named), Some(found)) => (named.as_str().unwrap_or_default(), found),
+        _ => return Err(DAMAGED),
     };
     let found = found.as_str().unwrap_or_default();
     let (of_revision, rest) = found.split_at_checked(DIGITS.0).ok_or(DAMAGED)?;
@@ -102,36 +99,35 @@ fn examined(key: &str, record: &Record, value: &Value) -> Result<Seal, &'static 
     if hash.is_none_or(|hash| check_of(of_revision, hash) != found) {
         return Err(DAMAGED);
     }
-    let named = named.and_then(Value::as_str);
     if of_revision == short_hash(record.revision.as_bytes()) {
         return match hash_of(key, &record.revision, &record.value) == hash {
             true => Ok(Seal::Whole),
-            false if named.is_some_and(|named| named != key) => Err(MISPLACED),
-            false => Err(DAMAGED),
+            false => Err(if named == key { DAMAGED } else { MISPLACED }),
         };
     }
-    match named {
-        Some(named) if named != key => match is_copy(key, named) {
-            true => Ok(Seal::Copied),
-            false => Err(MISPLACED),
-        },
-        None if has_key => Err(DAMAGED),
-        _ => Ok(Seal::Stale),
+    match named == key {
+        true => Ok(Seal::Stale),
+        false if is_copy(key, named) => Ok(Seal::Copied),
+        false => Err(MISPLACED),
     }
 }
 
 const DAMAGED: &str = "is damaged: its checksum is wrong";
 const MISPLACED: &str = "is a record of another place";
 
-/// Whether a fork by an older version can have copied the record: it has the same name in another session of the same user.
+/// Whether an older version can have copied the record. Its forks keep the names of entries, in another session of the same
+/// user. Its heads keep members of the head from which they come, and when a branch is left, its head becomes that of the
+/// branch.
 fn is_copy(key: &str, named: &str) -> bool {
-    let parts = |key: &str| key.split('/').map(str::to_owned).collect::<Vec<_>>();
-    match (parts(key).as_slice(), parts(named).as_slice()) {
-        ([a, user, slot, _, kind, name], [b, other, _, _, of, named]) => {
-            (a, user, name) == (b, other, named) && kind == of && slot == "slot" && kind == "log"
-        }
-        _ => false,
+    fn parts(key: &str) -> Option<(&str, &str)> {
+        let (partition, below) = key.split_once("/slot/")?;
+        Some((partition, below.split_once('/')?.1))
     }
+    let (Some((user, own)), Some((other, named))) = (parts(key), parts(named)) else {
+        return false;
+    };
+    let is_same = own == named && (own == "head" || own.starts_with("log/"));
+    user == other && (is_same || own.starts_with("branch/") && named == "head")
 }
 
 /// A check: the hash of the revision, the hash of the record, and the hash of both.

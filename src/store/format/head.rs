@@ -256,6 +256,7 @@ impl Head {
             "open",
             "log",
             "inputs",
+            "key",
             "check",
         ];
         let fields = Fields::of(value)?;

@@ -132,6 +132,7 @@ impl Sessions {
         }
         let mut context = Vec::new();
         let mut stored: HashMap<EntryRef, usize> = HashMap::new();
+        let mut n_logged = None;
         for piece in &head.view {
             let (from, to) = match piece {
                 ViewPiece::Span { from, to } => (from.clone(), to.clone()),
@@ -142,9 +143,14 @@ impl Sessions {
             grow(&mut context, span);
             let sizes = entries.into_iter().map(|(name, entry)| (name, entry.messages.len()));
             stored.extend(sizes);
-            // Each message is shown once. Without this bound a damaged view could fill the memory.
-            if context.len() > stored.values().sum::<usize>() {
-                return Ok(None);
+            // No view shows more messages than the log has. A damaged view could fill the memory.
+            if context.len() > n_logged.unwrap_or_else(|| stored.values().sum()) {
+                let log = self.records().entries(keys, 0, head.next).await?;
+                let n_all = log.values().map(|entry| entry.messages.len()).sum();
+                if context.len() > n_all {
+                    return Ok(None);
+                }
+                n_logged = Some(n_all);
             }
         }
         head.edits.apply(&mut context);

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::json;
 use crate::message::Message;
 use crate::port::{Batch, Page};
@@ -10,7 +10,7 @@ use crate::seams;
 use crate::slot::Slot;
 use crate::store::format::partial::PartialPiece;
 use crate::store::keys::SlotKeys;
-use crate::store::operations::sessions::Sessions;
+use crate::store::operations::sessions::{ATTEMPTS, Sessions};
 use crate::store::records::{CommitOutcome, read};
 use crate::store::session::Session;
 
@@ -55,13 +55,26 @@ impl Sessions {
     /// The stored part of the answer of a call that has not ended.
     pub async fn partial(&self, keys: &SlotKeys, call_id: &str) -> Result<PartialAnswer> {
         let mut answer = PartialAnswer::default();
-        let mut is_whole = true;
-        for (key, record) in self.records().list(&keys.partial(call_id), Page::default()).await? {
-            let piece = read(&key, &record, PartialPiece::from_json, "a part of an answer")?;
-            is_whole = is_whole && piece.add_to(&mut answer.messages);
-            answer.pieces.push(key);
+        for _ in 0..ATTEMPTS {
+            let before = std::mem::take(&mut answer);
+            let mut is_whole = true;
+            let listed = self.records().list(&keys.partial(call_id), Page::default()).await?;
+            for (key, record) in listed {
+                let piece = read(&key, &record, PartialPiece::from_json, "a part of an answer")?;
+                is_whole = is_whole && piece.add_to(&mut answer.messages);
+                answer.pieces.push(key);
+            }
+            if is_whole {
+                return Ok(answer);
+            }
+            // The parts may just be removed, because their call ends.
+            if before.pieces == answer.pieces {
+                break;
+            }
         }
-        Ok(answer)
+        let message = format!("a part of the answer of the call {call_id} is missing");
+        Err(Error::new(ErrorKind::StoreCorrupt, message)
+            .hint("the records are unchanged; repairSession continues without it"))
     }
 
     /// The messages of all accepted inputs of a session that are not logged yet, each with the stored part of its answer.

@@ -13,7 +13,8 @@ use crate::slot::Slot;
 use crate::store::format::head::{Head, HeadRecord};
 use crate::store::format::session_info::SessionInfo;
 use crate::store::keys::{self, SlotKeys};
-use crate::store::operations::Sessions;
+use crate::store::log::Entries;
+use crate::store::operations::{Sessions, missing_entry};
 use crate::store::records::read;
 use crate::store::search::excerpt::excerpt;
 use crate::store::search::index::{SegmentName, covering};
@@ -83,6 +84,8 @@ struct Searched {
     open: Vec<Rc<Message>>,
     /// The blocks of each bucket.
     shelves: Vec<BucketBlocks>,
+    /// Whether no other session is searched.
+    is_only: bool,
 }
 
 /// The blocks of a session in one bucket, from the beginning of the log to the first gap.
@@ -138,25 +141,19 @@ impl Sessions {
 
     /// The sessions that are searched, with their heads.
     async fn searched(&self, query: Query<'_>) -> Result<Vec<Searched>> {
+        if let Some(session) = query.session {
+            let slot = Slot::new(query.user, session)?;
+            return Ok(self.only(slot).await?.into_iter().collect());
+        }
         let partition = keys::partition(self.agent(), query.user);
-        let (heads, with_open): (Vec<String>, Vec<Slot>) = match query.session {
-            Some(session) => {
-                let slot = Slot::new(query.user, session)?;
-                (vec![self.keys(&slot).head()], vec![slot])
-            }
-            None => {
-                let index = keys::index(&partition);
-                let lines = self.records().list(&index, Page::default()).await?;
-                let names = lines.iter().filter_map(|(key, _)| key.strip_prefix(&index));
-                let heads = names.filter_map(|line| keys::head_of_line(&partition, line));
-                let with_open =
-                    lines.iter().filter_map(|(key, line)| with_open(query.user, key, line));
-                (heads.collect(), with_open.collect())
-            }
-        };
+        let index = keys::index(&partition);
+        let lines = self.records().list(&index, Page::default()).await?;
+        let names = lines.iter().filter_map(|(key, _)| key.strip_prefix(&index));
+        let heads: Vec<String> =
+            names.filter_map(|line| keys::head_of_line(&partition, line)).collect();
         // Inputs are read before heads: an input that is logged in between is in the log of the head.
         let mut open: HashMap<Slot, Vec<Rc<Message>>> = HashMap::new();
-        for slot in with_open {
+        for slot in lines.iter().filter_map(|(key, line)| with_open(query.user, key, line)) {
             let messages = match self.said_in_inputs(&slot).await {
                 Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
                 messages => messages?,
@@ -168,20 +165,29 @@ impl Sessions {
             let records = self.records().get_all(keys).await?;
             for (key, record) in keys.iter().zip(records) {
                 let Some(record) = record else { continue };
-                let head = read(key, &record, Head::from_json, "a head");
-                // Among others an unreadable head is left out; loading the session reports the error.
-                let head = if query.session.is_some() { Ok(head?) } else { head };
-                if let Ok(HeadRecord::Live(head)) = head
+                // An unreadable head is left out; loading the session reports the error.
+                if let Ok(HeadRecord::Live(head)) = read(key, &record, Head::from_json, "a head")
                     && head.user_id.as_deref() == query.user
                 {
                     let slot = Slot::new(query.user, &head.session_id)?;
-                    let (keys, head, shelves) = (self.keys(&slot), *head, Vec::new());
                     let open = open.remove(&slot).unwrap_or_default();
-                    sessions.push(Searched { slot, keys, head, open, shelves });
+                    sessions.push(Searched::new(self.keys(&slot), slot, *head, open));
                 }
             }
         }
         Ok(sessions)
+    }
+
+    /// The only session that is searched. Then it is an error if it cannot be read.
+    async fn only(&self, slot: Slot) -> Result<Option<Searched>> {
+        let open = self.said_in_inputs(&slot).await?;
+        let session = self.read_only(&slot).await?;
+        if session.head.as_ref().is_some_and(|head| !head.inputs.is_empty()) {
+            self.inputs_of(&session).await?;
+        }
+        let new =
+            |head| Searched { is_only: true, ..Searched::new(session.keys, slot, head, open) };
+        Ok(session.head.map(new))
     }
 
     /// Reads one bucket, for all sessions or for the only one that is searched.
@@ -224,7 +230,32 @@ impl Sessions {
         Ok(())
     }
 
-    /// Searches the entries that no segment covers. Unreadable entries are left out; loading the session reports the error.
+    /// The entries of a session with these numbers. Among many sessions, what cannot be read is left out, and loading the session
+    /// reports the error; if only this session is searched, it is an error here.
+    async fn entries_of(
+        &self,
+        session: &Searched,
+        (first, last): (u64, u64),
+    ) -> Result<Option<Entries>> {
+        let entries = match self.records().entries(&session.keys, first, last).await {
+            Err(error) if error.kind() == ErrorKind::StoreCorrupt && !session.is_only => {
+                return Ok(None);
+            }
+            entries => entries?,
+        };
+        let known = session.head.log.map_or(u64::MAX, |log| log.from).max(first);
+        let mut known = known..session.head.next.min(last + 1);
+        let is_whole = known.all(|seq| entries.keys().any(|name| name.seq == seq));
+        if session.is_only && !is_whole {
+            let now = self.load_head(&session.slot).await?;
+            if now.head.as_ref() == Some(&session.head) {
+                return Err(missing_entry(&session.slot));
+            }
+        }
+        Ok(Some(entries))
+    }
+
+    /// Searches the entries that no segment covers.
     async fn read_tail(
         &self,
         (number, session): (usize, &Searched),
@@ -235,10 +266,7 @@ impl Sessions {
         let next = session.head.next;
         for first in (from..next).step_by(ENTRIES) {
             let last = (first + ENTRIES as u64).min(next) - 1;
-            let entries = match self.records().entries(&session.keys, first, last).await {
-                Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
-                entries => entries?,
-            };
+            let Some(entries) = self.entries_of(session, (first, last)).await? else { continue };
             for (seq, nth, message) in messages(&entries) {
                 if seq <= last {
                     ranking.count(number, (seq, nth), &searchable(message), asked);
@@ -262,10 +290,7 @@ impl Sessions {
     ) -> Result<()> {
         for ((number, seq, nth), score) in ranked {
             let Some(session) = sessions.get(number).filter(|_| hits.len() < limit) else { break };
-            let entries = match self.records().entries(&session.keys, seq, seq).await {
-                Err(error) if error.kind() == ErrorKind::StoreCorrupt => continue,
-                entries => entries?,
-            };
+            let Some(entries) = self.entries_of(session, (seq, seq)).await? else { continue };
             let logged = messages(&entries);
             let logged = logged.iter().find(|(a, b, _)| (*a, *b) == (seq, nth)).map(|it| it.2);
             let open = session.open.get(nth as usize).filter(|_| seq == session.head.next);
@@ -289,6 +314,10 @@ fn with_open(user: Option<&str>, key: &str, line: &Record) -> Option<Slot> {
 }
 
 impl Searched {
+    fn new(keys: SlotKeys, slot: Slot, head: Head, open: Vec<Rc<Message>>) -> Searched {
+        Searched { slot, keys, head, open, shelves: Vec::new(), is_only: false }
+    }
+
     /// The entry up to which all buckets are complete, and the entry up to which at least one is.
     fn reach(&self) -> (u64, u64) {
         let ends = self.shelves.iter().map(|shelf| shelf.to.min(self.head.next));

@@ -1,6 +1,7 @@
 //! Stores: the list of rules, wrong stores, keys, and values larger than a cell.
 
 mod chunks;
+mod corruption;
 pub mod flaws;
 mod key;
 mod older_version;

@@ -121,8 +121,9 @@ impl Sessions {
         for (key, record) in self.records().list(&keys.branch(""), Page::default()).await? {
             found.add_branch(slot, key, record);
         }
+        let mut answer = Default::default();
         for (key, record) in self.records().list(&keys.partials(), Page::default()).await? {
-            found.add_piece(key, record);
+            found.add_piece(key, record, &mut answer);
         }
         for (key, record) in self.records().list(&keys.calls(), Page::default()).await? {
             found.add_call(key, record);

@@ -113,9 +113,21 @@ impl ReadableRecords {
         }
     }
 
-    /// Adds a part of an answer.
-    pub(super) fn add_piece(&mut self, key: String, record: Record) {
-        if read(&key, &record, PartialPiece::from_json, "").is_err() {
+    /// Adds a part of an answer. The parts come in their order, and `answer` is what they say so far.
+    pub(super) fn add_piece(
+        &mut self,
+        key: String,
+        record: Record,
+        (call, answer): &mut (String, Vec<Rc<Message>>),
+    ) {
+        let of_call = key.rsplit_once('/').map_or("", |(of_call, _)| of_call);
+        if of_call != call {
+            (*call, *answer) = (of_call.to_owned(), Vec::new());
+        }
+        let piece = read(&key, &record, PartialPiece::from_json, "").ok();
+        let so_far = answer.clone();
+        if !piece.is_some_and(|piece| piece.add_to(answer)) {
+            *answer = so_far;
             self.unreadable.push((key, record.value));
         }
     }
