@@ -28,6 +28,8 @@ export interface Contents {
   readonly removePrefix: readonly string[];
   /** The name of the next generation. Absent if the file does not end its generation. */
   readonly next?: string;
+  /** What the file before this one changed, as prefixes of keys. Absent if that is unknown. */
+  readonly before?: readonly string[];
 }
 
 interface Head {
@@ -37,12 +39,13 @@ interface Head {
   readonly remove?: readonly string[];
   readonly removePrefix?: readonly string[];
   readonly next?: string;
+  readonly before?: readonly string[];
 }
 
-/** The bytes of a file with one batch. */
-export function encodeBatch(batch: Batch): Buffer {
+/** The bytes of a file with one batch. `before` is what the file before it changed. */
+export function encodeBatch(batch: Batch, before: readonly string[] | undefined): Buffer {
   const put = batch.put.map(({ key, value }) => [key, batch.revision, value.length, checksum(value)] as const);
-  const head = headLine({ lockgate: 1, put, remove: batch.remove, ...(batch.removePrefix && { removePrefix: batch.removePrefix }) });
+  const head = headLine({ lockgate: 1, put, remove: batch.remove, ...(batch.removePrefix && { removePrefix: batch.removePrefix }), ...(before && { before }) });
   return Buffer.concat([head, ...batch.put.map(({ value }) => value)]);
 }
 
@@ -76,8 +79,30 @@ export function decode(bytes: Buffer, size: number): Contents | undefined {
     return record;
   });
   if (offset !== size) return undefined;
-  return { put, remove: head.remove ?? [], removePrefix: head.removePrefix ?? [], ...(head.next !== undefined && { next: head.next }) };
+  return { put, remove: head.remove ?? [], removePrefix: head.removePrefix ?? [], ...(head.next !== undefined && { next: head.next }), ...(head.before && { before: head.before }) };
 }
+
+/** What a file changed, as prefixes of keys: the sessions, and for other records their kind. */
+export function changedBy({ put, remove, removePrefix }: Contents): string[] {
+  const keys = [...put.map(({ key }) => key), ...remove, ...removePrefix];
+  return [...new Set(keys.map(prefixOf))];
+}
+
+/** The same for a file that cannot be read: the keys that its bytes mention. Each session is mentioned several times. */
+export function mentionedIn(bytes: Buffer): string[] {
+  const keys = bytes.toString("latin1").matchAll(/[a-z0-9.-]+\/[a-z0-9.-]+\/(?:slot|file|task)\/[a-z0-9.-]+\//g);
+  return [...new Set([...keys].map(([key]) => prefixOf(key)))];
+}
+
+/** A line of the list, or a segment of the search index, can be made again from its session. So only what else was changed counts. */
+function prefixOf(key: string): string {
+  const [agent, user, kind, session] = key.split("/");
+  if (kind === undefined || kind === "" || user === undefined) return `${agent}/${user ?? ""}`;
+  return kind === "slot" ? `${agent}/${user}/slot/${session}/` : `${agent}/${user}/${kind}/`;
+}
+
+/** Whether a lost change of records below this prefix is a loss. */
+export const canBeMadeAgain = (prefix: string): boolean => /\/(?:index|search)\/$/.test(prefix);
 
 /** A short checksum. It detects damage, not manipulation. */
 export function checksum(value: Uint8Array): string {

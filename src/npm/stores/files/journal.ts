@@ -7,23 +7,24 @@
 // reads that batch, checks the expected revision again and tries the number after it. No file is ever changed and no name is
 // used twice. A process that was suspended for long cannot write into an old generation: the folder of that generation has
 // been renamed, so the link fails.
+//
+// So a missing number is a lost batch, and a missing folder is a lost user. `last.<n>` is a second name of the newest batch, and
+// `_has.<user>` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
+// lost or damaged, only the sessions that it changed are refused.
 
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
 import path from "node:path";
 
-import { LockgateError } from "../../errors.js";
 import { lowerBound, upperBound } from "../../values/sorted-keys.js";
 import type { Batch, StoredRecord } from "../../types/store.js";
-import { checksum, decode, encodeBatch, encodeHead, encodeSeal } from "./batch-file.js";
-import type { Contents, FileRecord } from "./batch-file.js";
+import { changedBy, decode, encodeBatch, encodeSeal, mentionedIn } from "./batch-file.js";
+import type { Contents } from "./batch-file.js";
+import { Damage } from "./damage.js";
 import { codeOf, isFolder, namesIn, openToRead, readWhole, syncFolder, undefinedIfMissing, writeNew } from "./disk.js";
+import { lost, lostUser, readLine, readValues, unreadable, writeBase } from "./values.js";
+import type { RecordLocation } from "./values.js";
 import type { ListedRecord, Page } from "../keys.js";
-
-/** Where a record is: its position in a file of the generation. */
-interface RecordLocation extends FileRecord {
-  readonly file: string;
-}
 
 /** When a new generation begins: see `#trimIfDue`. */
 const TRIM = { batches: 256, ofKeys: 8, ofBytes: 8, always: 4096 };
@@ -34,6 +35,14 @@ export class Journal {
   readonly #folder: string;
   #generation: number | undefined;
   #last = 0;
+  /** The highest number that has been seen in the generation. */
+  #highest = 0;
+  /** What the last batch changed; undefined if that is unknown. */
+  #changed: readonly string[] | undefined = [];
+  #damage = new Damage();
+  /** Whether the folder was there. Then it is lost if it is gone. */
+  #wasThere = false;
+  #isMarked = false;
   #bytes = { base: 0, batches: 0 };
   #records = new Map<string, RecordLocation>();
   #keys: string[] = [];
@@ -51,13 +60,18 @@ export class Journal {
 
   /** The record under each key; null where there is none. */
   async get(keys: readonly string[]): Promise<(StoredRecord | null)[]> {
-    return this.#reading(() => keys.map((key) => this.#records.get(key)));
+    return this.#reading(() => {
+      this.#damage.refuse(keys);
+      return keys.map((key) => this.#records.get(key));
+    });
   }
 
   /** The records whose keys begin with `prefix`, in key order, one page. */
   async list(prefix: string, page: Page): Promise<ListedRecord[]> {
     let chosen: readonly string[] = [];
     const found = await this.#reading(() => {
+      if (page.keysOnly) this.#damage.refuse([prefix]);
+      else this.#damage.refuseList(prefix);
       const start = Math.max(lowerBound(this.#keys, prefix), page.after === undefined ? 0 : upperBound(this.#keys, page.after));
       const keys: string[] = [];
       for (let index = start; index < this.#keys.length && keys.length < (page.limit ?? Infinity); index++) {
@@ -74,10 +88,13 @@ export class Journal {
   /** Applies the batch, or answers "conflict" if its condition does not hold. */
   async commit(batch: Batch): Promise<"ok" | "conflict"> {
     return this.#serially(async () => {
-      const bytes = encodeBatch(batch);
+      let bytes: Buffer;
       do {
         await this.#refresh();
-        const { expect } = batch;
+        const { expect, removePrefix = [] } = batch;
+        const keys = [...batch.put.map(({ key }) => key), ...batch.remove, ...(expect ? [expect.key] : [])];
+        this.#damage.refuse(keys.filter((key) => !removePrefix.some((prefix) => key.startsWith(prefix))));
+        bytes = encodeBatch(batch, this.#changed);
         if (expect && (this.#records.get(expect.key)?.revision ?? null) !== expect.revision) return "conflict";
       } while (!(await this.#publish(bytes)));
       this.#trimIfDue(batch);
@@ -112,7 +129,8 @@ export class Journal {
       });
       if (keysOnly) return locations.map((each) => each && { value: new Uint8Array(), revision: each.revision }) as (StoredRecord | null)[];
       const values = await readValues(folder, locations);
-      // If a file is missing, another process has begun a new generation. Read again from there.
+      // If a file is missing, another process has begun a new generation: read again from there. Otherwise the file is lost.
+      if (values === undefined && (await isFolder(folder))) throw lost(folder);
       if (values !== undefined) return locations.map((each, index) => (each ? { value: values[index]!, revision: each.revision } : null));
     }
   }
@@ -126,20 +144,44 @@ export class Journal {
     if (this.#generation === undefined) await this.#open();
     while (this.#generation !== undefined) {
       const name = String(this.#last + 1);
-      const bytes = await readWhole(this.#path(name));
+      const bytes = (await readWhole(this.#path(name))) ?? (await this.#restored(name));
       if (bytes !== undefined) await this.#applyFile(name, bytes);
       // The folder is checked after the file. If the folder exists now, it existed before, and the file really did not exist.
-      else if (await isFolder(this.#path())) return;
-      else await this.#open();
+      else if (!(await isFolder(this.#path()))) await this.#open();
+      else if (this.#last + 1 < this.#highest) this.#skipLost();
+      // Another process may have published later batches since the folder was listed.
+      else if (await undefinedIfMissing(() => fs.lstat(this.#path(String(this.#last + 2))))) this.#highest = this.#last + 2;
+      else return;
     }
+  }
+
+  /** The newest batch under its second name, if the first was removed. */
+  async #restored(name: string): Promise<Buffer | undefined> {
+    const bytes = await readWhole(this.#path(`last.${name}`));
+    if (bytes !== undefined) await undefinedIfMissing(() => fs.link(this.#path(`last.${name}`), this.#path(name))).catch(() => {});
+    return bytes;
+  }
+
+  /** Goes on behind a lost batch. */
+  #skipLost(): void {
+    this.#last += 1;
+    this.#damage.lose(lost(this.#path(String(this.#last))));
   }
 
   async #applyFile(name: string, bytes: Buffer): Promise<void> {
     const contents = decode(bytes, bytes.length);
-    if (contents === undefined) throw unreadable(this.#path(name));
-    const { next } = contents;
-    if (next !== undefined && (await this.#openNext(next))) return;
+    if (contents === undefined) {
+      const changed = mentionedIn(bytes);
+      this.#damage.explain(undefined);
+      this.#damage.add(changed.length > 0 ? changed : undefined, unreadable(this.#path(name)));
+      this.#changed = undefined;
+      this.#last += 1;
+      return;
+    }
+    if (contents.next !== undefined && (await this.#openNext(contents.next))) return;
+    this.#damage.explain(contents.before);
     this.#apply(contents, name);
+    this.#changed = changedBy(contents);
     this.#last += 1;
     this.#bytes.batches += bytes.length;
   }
@@ -161,20 +203,43 @@ export class Journal {
       this.#records = new Map();
       this.#keys = [];
       this.#last = 0;
+      this.#changed = [];
+      this.#damage = new Damage();
       this.#bytes = { base: 0, batches: 0 };
       this.#generation = undefined;
-      if (!(await isFolder(path.dirname(this.#folder))) || !(await isFolder(this.#folder))) return;
-      const newest = await this.#highest();
+      if (!(await isFolder(path.dirname(this.#folder))) || !(await isFolder(this.#folder))) {
+        if (this.#wasThere || (await undefinedIfMissing(() => fs.lstat(this.#marker())))) throw lostUser(this.#folder, this.#marker());
+        return;
+      }
+      this.#wasThere = true;
+      const newest = await this.#newest();
       // Between the two checks of the folder, another process may have begun a new generation.
       if (newest === undefined || !(await isFolder(path.join(this.#folder, String(newest))))) continue;
       this.#generation = newest;
+      const numbers = (await namesIn(this.#path())).map((name) => /^(?:last\.)?(\d+)$/.exec(name)?.[1] ?? 0).map(Number);
+      this.#highest = numbers.reduce((most, number) => Math.max(most, number), 0);
       if (newest === 0 || (await this.#readBase())) return;
     }
     this.#generation = undefined;
     throw unreadable(this.#folder);
   }
 
-  async #highest(): Promise<number | undefined> {
+  /** The file beside the folder that says that the folder was made. Its name is no part of a key. */
+  #marker(): string {
+    return path.join(path.dirname(this.#folder), `_has.${path.basename(this.#folder)}`);
+  }
+
+  /** Makes that file, also for a folder of an older version. */
+  async #mark(): Promise<void> {
+    if (this.#isMarked) return;
+    await writeNew(this.#marker(), (handle) => handle.writeFile("")).catch((error: unknown) => {
+      if (codeOf(error) !== "EEXIST") throw error;
+    });
+    await syncFolder(path.dirname(this.#folder));
+    this.#isMarked = true;
+  }
+
+  async #newest(): Promise<number | undefined> {
     const numbers = (await namesIn(this.#folder)).filter((name) => /^\d+$/.test(name)).map(Number);
     return numbers.length === 0 ? undefined : Math.max(...numbers);
   }
@@ -198,6 +263,7 @@ export class Journal {
   #apply(contents: Contents, file: string): void {
     const { put, remove, removePrefix } = contents;
     for (const prefix of removePrefix) {
+      this.#damage.forget(prefix);
       const start = lowerBound(this.#keys, prefix);
       let end = start;
       while (end < this.#keys.length && this.#keys[end]!.startsWith(prefix)) this.#records.delete(this.#keys[end++]!);
@@ -239,10 +305,14 @@ export class Journal {
       await this.#create();
       return false;
     }
+    await this.#mark();
     const temporary = this.#path(unique("_batch"));
+    const number = this.#last + 1;
     try {
       await writeNew(temporary, (handle) => handle.writeFile(bytes));
-      await fs.link(temporary, this.#path(String(this.#last + 1)));
+      await fs.link(temporary, this.#path(String(number)));
+      await fs.link(temporary, this.#path(`last.${number}`)).catch(() => {});
+      await fs.unlink(this.#path(`last.${number - 1}`)).catch(() => {});
     } catch (error) {
       // ENOENT: the folder is gone, because a new generation has begun.
       if (codeOf(error) === "EEXIST" || codeOf(error) === "ENOENT") return false;
@@ -251,7 +321,7 @@ export class Journal {
       await fs.unlink(temporary).catch(() => {});
     }
     await undefinedIfMissing(() => syncFolder(this.#path()));
-    await this.#applyFile(String(this.#last + 1), bytes);
+    await this.#applyFile(String(number), bytes);
     return true;
   }
 
@@ -284,6 +354,8 @@ export class Journal {
   async #trim(): Promise<void> {
     // Without this, the new generation could start with records that were just removed.
     await this.#serially(() => this.#refresh());
+    // A new generation would be without what is lost, and nobody could notice it.
+    if (this.#damage.error !== undefined) throw this.#damage.error;
     const began = { generation: this.#generation, last: this.#last, folder: this.#path() };
     const locations = this.#keys.map((key) => this.#records.get(key)!);
     const name = unique("_new");
@@ -329,58 +401,3 @@ export class Journal {
 }
 
 const unique = (what: string): string => `${what}.${process.pid}.${randomBytes(8).toString("hex")}`;
-
-/** Reads a file up to the end of its first line, or a little further. */
-async function readLine(handle: fs.FileHandle): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(65_536), 0, 65_536, at);
-    const chunk = buffer.subarray(0, bytesRead);
-    chunks.push(chunk);
-    at += bytesRead;
-    if (bytesRead === 0 || chunk.includes(10)) return Buffer.concat(chunks);
-  }
-}
-
-/** Writes a base file, a hundred records at a time. */
-async function writeBase(handle: fs.FileHandle, folder: string, locations: readonly RecordLocation[]): Promise<void> {
-  await handle.writeFile(encodeHead(locations));
-  for (let at = 0; at < locations.length; at += 100) {
-    const values = await readValues(folder, locations.slice(at, at + 100));
-    if (values === undefined) throw new Error("the generation is gone");
-    await handle.writeFile(Buffer.concat(values as Uint8Array[]));
-  }
-}
-
-/** The bytes of each record; undefined if a file does not exist any more. Each file is opened once, one at a time. */
-async function readValues(folder: string, locations: readonly (RecordLocation | undefined)[]): Promise<(Uint8Array | undefined)[] | undefined> {
-  const values: (Uint8Array | undefined)[] = locations.map(() => undefined);
-  const byFile = new Map<string, number[]>();
-  locations.forEach((each, index) => {
-    if (each) byFile.set(each.file, [...(byFile.get(each.file) ?? []), index]);
-  });
-  for (const [name, indexes] of byFile) {
-    const file = path.join(folder, name);
-    const handle = await openToRead(file);
-    if (handle === undefined) return undefined;
-    try {
-      for (const index of indexes) values[index] = await readValue(handle, file, locations[index]!);
-    } finally {
-      await handle.close();
-    }
-  }
-  return values;
-}
-
-async function readValue(handle: fs.FileHandle, file: string, { offset, length, check }: RecordLocation): Promise<Uint8Array> {
-  const value = new Uint8Array(length);
-  const { bytesRead } = length === 0 ? { bytesRead: 0 } : await handle.read(value, 0, length, offset);
-  if (bytesRead !== length || checksum(value) !== check) throw unreadable(file);
-  return value;
-}
-
-function unreadable(file: string): LockgateError {
-  return new LockgateError("STORE_CORRUPT", `${file} is damaged: its checksum or size is wrong`, {
-    hint: "the file is kept: restore it from a backup, or move this user's folder away",
-  });
-}

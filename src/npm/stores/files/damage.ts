@@ -1,0 +1,49 @@
+// Which records of a journal cannot be read, because a batch that changed them is lost or damaged.
+
+import type { LockgateError } from "../../errors.js";
+import { canBeMadeAgain } from "./batch-file.js";
+
+/** Why records cannot be read, by the prefix of their keys. Records of other sessions can. */
+export class Damage {
+  readonly #errors = new Map<string, LockgateError>();
+  #lost: LockgateError[] = [];
+
+  /** The first error, if there is one. */
+  get error(): LockgateError | undefined {
+    return this.#lost[0] ?? [...this.#errors.values()][0];
+  }
+
+  /** A batch is lost. What it changed is known from the next one. */
+  lose(error: LockgateError): void {
+    this.#lost.push(error);
+  }
+
+  /** The batch after a lost one says what that changed. It says nothing about two lost ones. */
+  explain(before: readonly string[] | undefined): void {
+    const [error] = this.#lost;
+    if (error !== undefined) this.add(this.#lost.length === 1 ? before : undefined, error);
+    this.#lost = [];
+  }
+
+  /** Records below these prefixes are damaged; without prefixes, any may be. */
+  add(prefixes: readonly string[] | undefined, error: LockgateError): void {
+    for (const prefix of prefixes ?? [""]) if (!canBeMadeAgain(prefix)) this.#errors.set(prefix, error);
+  }
+
+  /** These records were removed. */
+  forget(removed: string): void {
+    const isUser = /^[^/]+\/[^/]+\/$/.test(removed);
+    for (const prefix of [...this.#errors.keys()]) if (isUser || (prefix !== "" && prefix.startsWith(removed))) this.#errors.delete(prefix);
+  }
+
+  /** Fails if one of these records is damaged. */
+  refuse(keys: readonly string[]): void {
+    for (const [prefix, error] of this.#errors) if (keys.some((key) => key.startsWith(prefix))) throw error;
+  }
+
+  /** Fails if the list of the records with a prefix is not whole. */
+  refuseList(listed: string): void {
+    this.refuse([listed]);
+    for (const [prefix, error] of this.#errors) if (prefix.startsWith(listed)) throw error;
+  }
+}
