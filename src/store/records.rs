@@ -151,6 +151,30 @@ impl Records {
         self.within("a listing", self.store.list(prefix, page)).await
     }
 
+    /// One page of a list of sessions. A store may fail if one record of the page is damaged. Then each record is read by itself,
+    /// and a damaged one has no bytes: the record of one session must not hide the others.
+    pub(super) async fn list_lines(
+        &self,
+        prefix: &str,
+        page: Page,
+    ) -> Result<Vec<(String, Record)>> {
+        match self.list(prefix, page.clone()).await {
+            Err(error) if error.kind() == ErrorKind::StoreCorrupt => {}
+            listed => return listed,
+        }
+        let mut lines = Vec::new();
+        for (key, _) in self.list(prefix, Page { keys_only: true, ..page }).await? {
+            let record = match self.get(key.clone()).await {
+                Err(error) if error.kind() == ErrorKind::StoreCorrupt => {
+                    Some(Record { value: Vec::new(), revision: String::new() })
+                }
+                record => record?,
+            };
+            lines.extend(record.map(|record| (key, record)));
+        }
+        Ok(lines)
+    }
+
     async fn within<T>(&self, what: &str, work: Local<'_, Result<T>>) -> Result<T> {
         match race(work, self.host.sleep(self.timeout_ms)).await {
             Either::First(done) => done,

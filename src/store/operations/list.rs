@@ -30,7 +30,7 @@ impl Sessions {
         let prefix = self.index(user);
         let after = page.after.map(|cursor| format!("{prefix}{cursor}"));
         let mut infos = Vec::new();
-        for (key, record) in self.records().list(&prefix, Page { after, ..page }).await? {
+        for (key, record) in self.records().list_lines(&prefix, Page { after, ..page }).await? {
             let cursor = key.strip_prefix(&prefix).unwrap_or_default();
             let read = read(&key, &record, SessionInfo::from_json, "a line of the session list");
             let info = match read {
@@ -66,7 +66,11 @@ impl Sessions {
         let Some(key) = keys::head_of_line(&keys::partition(self.agent(), user), line) else {
             return Ok(None);
         };
-        let Some(record) = self.records().get(key.clone()).await? else { return Ok(None) };
+        let record = match self.records().get(key.clone()).await {
+            Err(error) if error.kind() == ErrorKind::StoreCorrupt => return Ok(None),
+            record => record?,
+        };
+        let Some(record) = record else { return Ok(None) };
         Ok(match read(&key, &record, Head::from_json, "a head") {
             Ok(HeadRecord::Live(head)) => Some(SessionInfo::of(&head)),
             _ => None,

@@ -147,7 +147,7 @@ impl Sessions {
         }
         let partition = keys::partition(self.agent(), query.user);
         let index = keys::index(&partition);
-        let lines = self.records().list(&index, Page::default()).await?;
+        let lines = self.records().list_lines(&index, Page::default()).await?;
         let names = lines.iter().filter_map(|(key, _)| key.strip_prefix(&index));
         let heads: Vec<String> =
             names.filter_map(|line| keys::head_of_line(&partition, line)).collect();
@@ -162,7 +162,17 @@ impl Sessions {
         }
         let mut sessions = Vec::new();
         for keys in heads.chunks(HEADS) {
-            let records = self.records().get_all(keys).await?;
+            let records = match self.records().get_all(keys).await {
+                // The store fails if one of them is damaged.
+                Err(error) if error.kind() == ErrorKind::StoreCorrupt => {
+                    let mut records = Vec::new();
+                    for key in keys {
+                        records.push(self.records().get(key.clone()).await.unwrap_or_default());
+                    }
+                    records
+                }
+                records => records?,
+            };
             for (key, record) in keys.iter().zip(records) {
                 let Some(record) = record else { continue };
                 // An unreadable head is left out; loading the session reports the error.

@@ -9,7 +9,7 @@
 // been renamed, so the link fails.
 //
 // So a missing number is a lost batch, and a missing folder is a lost user. `last.<n>` is a second name of the newest batch, and
-// `_has.<user>` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
+// `<user>~` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
 // lost or damaged, only the sessions that it changed are refused.
 
 import { randomBytes } from "node:crypto";
@@ -192,7 +192,7 @@ export class Journal {
     const following = path.join(this.#folder, String(current + 1));
     await undefinedIfMissing(() => fs.rename(path.join(this.#folder, next), following));
     await syncFolder(this.#folder);
-    if (!(await isFolder(following)) && (await this.#highest()) === current) return false;
+    if (!(await isFolder(following)) && (await this.#newest()) === current) return false;
     await this.#open();
     return true;
   }
@@ -226,7 +226,7 @@ export class Journal {
 
   /** The file beside the folder that says that the folder was made. Its name is no part of a key. */
   #marker(): string {
-    return path.join(path.dirname(this.#folder), `_has.${path.basename(this.#folder)}`);
+    return path.join(path.dirname(this.#folder), `${path.basename(this.#folder)}~`);
   }
 
   /** Makes that file, also for a folder of an older version. */
