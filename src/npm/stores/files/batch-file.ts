@@ -28,9 +28,14 @@ export interface Contents {
   readonly removePrefix: readonly string[];
   /** The name of the next generation. Absent if the file does not end its generation. */
   readonly next?: string;
-  /** What the file before this one changed, as prefixes of keys. Absent if that is unknown. */
-  readonly before?: readonly string[];
+  /** The checksum of the file before this one, and what that file changed, as prefixes of keys. Absent if that is unknown. */
+  readonly before?: PreviousFile;
+  /** The checksum of this file's first line. */
+  readonly check: string;
 }
+
+/** What a file says about the file before it: its checksum, "" if there is none, and what it changed. */
+export type PreviousFile = readonly [check: string, changed: readonly string[]];
 
 interface Head {
   readonly lockgate: 1;
@@ -39,11 +44,11 @@ interface Head {
   readonly remove?: readonly string[];
   readonly removePrefix?: readonly string[];
   readonly next?: string;
-  readonly before?: readonly string[];
+  readonly before?: PreviousFile;
 }
 
-/** The bytes of a file with one batch. `before` is what the file before it changed. */
-export function encodeBatch(batch: Batch, before: readonly string[] | undefined): Buffer {
+/** The bytes of a file with one batch. `before` is about the file before it. */
+export function encodeBatch(batch: Batch, before: PreviousFile | undefined): Buffer {
   const put = batch.put.map(({ key, value }) => [key, batch.revision, value.length, checksum(value)] as const);
   const head = headLine({ lockgate: 1, put, remove: batch.remove, ...(batch.removePrefix && { removePrefix: batch.removePrefix }), ...(before && { before }) });
   return Buffer.concat([head, ...batch.put.map(({ value }) => value)]);
@@ -70,7 +75,8 @@ export function decode(bytes: Buffer, size: number): Contents | undefined {
   const space = bytes.indexOf(32);
   if (end < 0 || space < 0 || space > end) return undefined;
   const text = bytes.subarray(space + 1, end);
-  if (bytes.toString("latin1", 0, space) !== checksum(text)) return undefined;
+  const check = checksum(text);
+  if (bytes.toString("latin1", 0, space) !== check) return undefined;
   const head = JSON.parse(text.toString()) as Head;
   let offset = end + 1;
   const put = head.put.map(([key, revision, length, check]) => {
@@ -79,11 +85,11 @@ export function decode(bytes: Buffer, size: number): Contents | undefined {
     return record;
   });
   if (offset !== size) return undefined;
-  return { put, remove: head.remove ?? [], removePrefix: head.removePrefix ?? [], ...(head.next !== undefined && { next: head.next }), ...(head.before && { before: head.before }) };
+  return { check, put, remove: head.remove ?? [], removePrefix: head.removePrefix ?? [], ...(head.next !== undefined && { next: head.next }), ...(head.before && { before: head.before }) };
 }
 
 /** What a file changed, as prefixes of keys: the sessions, and for other records their kind. */
-export function changedBy({ put, remove, removePrefix }: Contents): string[] {
+export function changedBy({ put, remove, removePrefix }: Pick<Contents, "put" | "remove" | "removePrefix">): string[] {
   const keys = [...put.map(({ key }) => key), ...remove, ...removePrefix];
   return [...new Set(keys.map(prefixOf))];
 }

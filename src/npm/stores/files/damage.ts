@@ -2,11 +2,14 @@
 
 import type { LockgateError } from "../../errors.js";
 import { canBeMadeAgain } from "./batch-file.js";
+import type { PreviousFile } from "./batch-file.js";
 
 /** Why records cannot be read, by the prefix of their keys. Records of other sessions can. */
 export class Damage {
   readonly #errors = new Map<string, LockgateError>();
   #lost: LockgateError[] = [];
+  /** What batches changed that are in a wrong place, by the checksum of the batch before them. */
+  readonly #misplaced = new Map<string, readonly string[]>();
 
   /** The first error, if there is one. */
   get error(): LockgateError | undefined {
@@ -16,6 +19,12 @@ export class Damage {
   /** A batch is lost. What it changed is known from the next one. */
   lose(error: LockgateError): void {
     this.#lost.push(error);
+  }
+
+  /** Notes a batch in a wrong place. Answers what the batch changed that belongs there, if that was found in another place. */
+  misplace([before]: PreviousFile, changed: readonly string[], previous: string): readonly string[] | undefined {
+    this.#misplaced.set(before, changed);
+    return this.#misplaced.get(previous);
   }
 
   /** The batch after a lost one says what that changed. It says nothing about two lost ones. */
@@ -33,11 +42,13 @@ export class Damage {
   /** These records were removed. */
   forget(removed: string): void {
     const isUser = /^[^/]+\/[^/]+\/$/.test(removed);
+    if (isUser) this.#lost = [];
     for (const prefix of [...this.#errors.keys()]) if (isUser || (prefix !== "" && prefix.startsWith(removed))) this.#errors.delete(prefix);
   }
 
   /** Fails if one of these records is damaged. */
   refuse(keys: readonly string[]): void {
+    if (this.#lost[0] !== undefined) throw this.#lost[0];
     for (const [prefix, error] of this.#errors) if (keys.some((key) => key.startsWith(prefix))) throw error;
   }
 

@@ -19,7 +19,7 @@ import path from "node:path";
 import { lowerBound, upperBound } from "../../values/sorted-keys.js";
 import type { Batch, StoredRecord } from "../../types/store.js";
 import { changedBy, decode, encodeBatch, encodeSeal, mentionedIn } from "./batch-file.js";
-import type { Contents } from "./batch-file.js";
+import type { Contents, PreviousFile } from "./batch-file.js";
 import { Damage } from "./damage.js";
 import { codeOf, isFolder, namesIn, openToRead, readWhole, syncFolder, undefinedIfMissing, writeNew } from "./disk.js";
 import { lost, lostUser, readLine, readValues, unreadable, writeBase } from "./values.js";
@@ -37,8 +37,8 @@ export class Journal {
   #last = 0;
   /** The highest number that has been seen in the generation. */
   #highest = 0;
-  /** What the last batch changed; undefined if that is unknown. */
-  #changed: readonly string[] | undefined = [];
+  /** The checksum of the last batch and what it changed; undefined if that is unknown. */
+  #previous: PreviousFile | undefined;
   #damage = new Damage();
   /** Whether the folder was there. Then it is lost if it is gone. */
   #wasThere = false;
@@ -94,7 +94,7 @@ export class Journal {
         const { expect, removePrefix = [] } = batch;
         const keys = [...batch.put.map(({ key }) => key), ...batch.remove, ...(expect ? [expect.key] : [])];
         this.#damage.refuse(keys.filter((key) => !removePrefix.some((prefix) => key.startsWith(prefix))));
-        bytes = encodeBatch(batch, this.#changed);
+        bytes = encodeBatch(batch, this.#previous);
         if (expect && (this.#records.get(expect.key)?.revision ?? null) !== expect.revision) return "conflict";
       } while (!(await this.#publish(bytes)));
       this.#trimIfDue(batch);
@@ -162,10 +162,13 @@ export class Journal {
     return bytes;
   }
 
-  /** Goes on behind a lost batch. */
-  #skipLost(): void {
+  /** Goes on behind a lost batch. `changed` is what it changed, if that is known. */
+  #skipLost(changed?: readonly string[]): void {
     this.#last += 1;
-    this.#damage.lose(lost(this.#path(String(this.#last))));
+    this.#previous = undefined;
+    const error = lost(this.#path(String(this.#last)));
+    if (changed === undefined) this.#damage.lose(error);
+    else this.#damage.add(changed, error);
   }
 
   async #applyFile(name: string, bytes: Buffer): Promise<void> {
@@ -174,14 +177,19 @@ export class Journal {
       const changed = mentionedIn(bytes);
       this.#damage.explain(undefined);
       this.#damage.add(changed.length > 0 ? changed : undefined, unreadable(this.#path(name)));
-      this.#changed = undefined;
+      this.#previous = undefined;
       this.#last += 1;
       return;
     }
-    if (contents.next !== undefined && (await this.#openNext(contents.next))) return;
-    this.#damage.explain(contents.before);
+    const { next, before } = contents;
+    if (this.#previous !== undefined && before !== undefined && before[0] !== this.#previous[0]) {
+      this.#damage.add(changedBy(contents), unreadable(this.#path(name)));
+      return this.#skipLost(this.#damage.misplace(before, changedBy(contents), this.#previous[0]));
+    }
+    if (next !== undefined && (await this.#openNext(next))) return;
+    if (next === undefined) this.#damage.explain(before?.[1]);
     this.#apply(contents, name);
-    this.#changed = changedBy(contents);
+    this.#previous = [contents.check, changedBy(contents)];
     this.#last += 1;
     this.#bytes.batches += bytes.length;
   }
@@ -203,7 +211,7 @@ export class Journal {
       this.#records = new Map();
       this.#keys = [];
       this.#last = 0;
-      this.#changed = [];
+      this.#previous = undefined;
       this.#damage = new Damage();
       this.#bytes = { base: 0, batches: 0 };
       this.#generation = undefined;
@@ -216,6 +224,8 @@ export class Journal {
       // Between the two checks of the folder, another process may have begun a new generation.
       if (newest === undefined || !(await isFolder(path.join(this.#folder, String(newest))))) continue;
       this.#generation = newest;
+      // The first batch of a later generation follows a batch of the generation before.
+      if (newest === 0) this.#previous = ["", []];
       const numbers = (await namesIn(this.#path())).map((name) => /^(?:last\.)?(\d+)$/.exec(name)?.[1] ?? 0).map(Number);
       this.#highest = numbers.reduce((most, number) => Math.max(most, number), 0);
       if (newest === 0 || (await this.#readBase())) return;
