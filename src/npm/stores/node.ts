@@ -134,7 +134,9 @@ async function partitionsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const agent of (await namesIn(root)).filter(isPart)) {
     if (agent === LOGS_FOLDER || !(await isFolder(path.join(root, agent)))) continue;
-    for (const user of (await namesIn(path.join(root, agent))).filter(isPart)) found.push(`${agent}/${user}/`);
+    for (const user of (await namesIn(path.join(root, agent))).filter(isPart)) {
+      if (await isFolder(path.join(root, agent, user)).catch(() => true)) found.push(`${agent}/${user}/`);
+    }
   }
   return found.sort();
 }

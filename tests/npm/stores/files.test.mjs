@@ -331,3 +331,51 @@ test("F-07: two processes that write a thousand batches each lose none and leave
   assert.deepEqual(found, written.sort());
   assert.deepEqual(filesBelow(root).filter((file) => path.basename(file).startsWith("_")), []);
 });
+
+// S-05
+test("a missing batch is STORE_CORRUPT of the session that it changed, and the others are read", async () => {
+  const numbers = (folder) => fs.readdirSync(folder).filter((name) => /^\d+$/.test(name)).length;
+  const root = quickFolder("gap");
+  const folder = path.join(root, "1.t.helper", "t.alice", "0");
+  const [one, other] = ["one", "other"].map((sessionId) => ({ userId: "alice", sessionId }));
+  const agent = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+  await agent.call("aside", other);
+  const first = numbers(folder);
+  for (const text of ["a", "b", "c"]) await agent.call(text, one);
+  await agent.close();
+  for (let n = first + 1; n < numbers(folder); n++) {
+    fs.renameSync(path.join(folder, String(n)), path.join(root, "away"));
+    const again = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+    for (const attempt of [again.history(one), again.call("d", one), again.exportSession(one), again.repairSession(one)])
+      assert.equal((await refused(attempt)).code, "STORE_CORRUPT", `without ${n}`);
+    assert.equal((await again.history(other)).length, 2, `without ${n}`);
+    await again.close();
+    fs.renameSync(path.join(root, "away"), path.join(folder, String(n)));
+  }
+  // The newest batch has a second name.
+  fs.unlinkSync(path.join(folder, String(numbers(folder))));
+  const again = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+  assert.equal((await again.history(one)).length, 6);
+  await again.close();
+});
+
+// S-05
+test("a folder of a user that is deleted is STORE_CORRUPT, also for a process that starts later, until its mark is removed", async () => {
+  const root = quickFolder("gone");
+  const slot = { userId: "alice", sessionId: "s" };
+  const running = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+  await running.call("one", slot);
+  fs.rmSync(path.join(root, "1.t.helper", "t.alice"), { recursive: true });
+  const later = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+  for (const agent of [running, later])
+    for (const attempt of [agent.history(slot), agent.call("two", slot), agent.getAgentState(slot)]) {
+      const { code, hint } = await refused(attempt);
+      assert.equal(code, "STORE_CORRUPT");
+      assert.ok(hint.includes("t.alice.has"), hint);
+    }
+  assert.equal((await later.call("hello", { userId: "bob", sessionId: "s" })).text, "to hello");
+  fs.unlinkSync(path.join(root, "1.t.helper", "t.alice.has"));
+  const anew = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
+  await anew.call("anew", slot);
+  assert.equal((await anew.history(slot)).length, 2);
+});

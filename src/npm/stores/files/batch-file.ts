@@ -94,9 +94,10 @@ export function changedBy({ put, remove, removePrefix }: Pick<Contents, "put" | 
   return [...new Set(keys.map(prefixOf))];
 }
 
-/** The same for a file that cannot be read: the keys that its bytes mention. Each session is mentioned several times. */
+/** The same for a file that cannot be read: the keys that its bytes mention. Each session is mentioned several times. What the file
+ * before it changed is mentioned too, but only as prefixes. */
 export function mentionedIn(bytes: Buffer): string[] {
-  const keys = bytes.toString("latin1").matchAll(/[a-z0-9.-]+\/[a-z0-9.-]+\/(?:slot|file|task)\/[a-z0-9.-]+\//g);
+  const keys = bytes.toString("latin1").matchAll(/[a-z0-9.-]+\/[a-z0-9.-]+\/(?:slot|file|task)\/[a-z0-9.-]+\/(?=[a-z0-9])/g);
   return [...new Set([...keys].map(([key]) => prefixOf(key)))];
 }
 

@@ -9,7 +9,7 @@
 // been renamed, so the link fails.
 //
 // So a missing number is a lost batch, and a missing folder is a lost user. `last.<n>` is a second name of the newest batch, and
-// `<user>~` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
+// `<user>.has` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
 // lost or damaged, only the sessions that it changed are refused.
 
 import { randomBytes } from "node:crypto";
@@ -234,9 +234,9 @@ export class Journal {
     throw unreadable(this.#folder);
   }
 
-  /** The file beside the folder that says that the folder was made. Its name is no part of a key. */
+  /** The file beside the folder that says that the folder was made. No id has this name as a part of a key. */
   #marker(): string {
-    return path.join(path.dirname(this.#folder), `${path.basename(this.#folder)}~`);
+    return path.join(path.dirname(this.#folder), `${path.basename(this.#folder)}.has`);
   }
 
   /** Makes that file, also for a folder of an older version. */

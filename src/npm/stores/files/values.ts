@@ -66,7 +66,7 @@ async function readValue(handle: fs.FileHandle, file: string, { offset, length, 
 /** The error for a file whose bytes have changed. */
 export function unreadable(file: string): LockgateError {
   return new LockgateError("STORE_CORRUPT", `${file} is damaged: its checksum or size is wrong`, {
-    hint: "the file is kept: restore it from a backup, or move this user's folder away, with the file <folder>~ beside it",
+    hint: "the file is kept: restore it from a backup, or move this user's folder away, with the file <folder>.has beside it",
   });
 }
 
