@@ -56,6 +56,8 @@ kinds! {
     StoreQuota "STORE_QUOTA" 507 final: "the store is full",
     StoreBlocked "STORE_BLOCKED" 503 again: "another page holds the store",
     StoreCorrupt "STORE_CORRUPT" 500 final: "a stored record cannot be read; its bytes are kept",
+    Unauthorized "UNAUTHORIZED" 401 final: "a server does not know who is asking",
+    Forbidden "FORBIDDEN" 403 final: "the caller lacks the right to do this",
     StateTooLarge "STATE_TOO_LARGE" 413 final: "a record is larger than the store takes",
     StateVersion "STATE_VERSION" 409 final: "the session was written by a newer version",
     EngineLoad "ENGINE_LOAD" 500 again: "the wasm file could not be loaded",

@@ -22,6 +22,8 @@ export const CODES = {
   STORE_QUOTA: { status: 507, retryable: false },
   STORE_BLOCKED: { status: 503, retryable: true },
   STORE_CORRUPT: { status: 500, retryable: false },
+  UNAUTHORIZED: { status: 401, retryable: false },
+  FORBIDDEN: { status: 403, retryable: false },
   STATE_TOO_LARGE: { status: 413, retryable: false },
   STATE_VERSION: { status: 409, retryable: false },
   ENGINE_LOAD: { status: 500, retryable: true },
@@ -58,6 +60,8 @@ export interface Details {
   readonly partial?: Msg | undefined;
   /** The error or value that caused it. */
   readonly cause?: unknown;
+  /** The HTTP status, and whether the same call may succeed later, of a code that this version does not know: a newer worker has sent it. Default 500, false. */
+  readonly unknown?: { readonly status?: number | undefined; readonly retryable?: boolean | undefined };
 }
 
 /** Branch on `code`; show `message` and `hint`. ABORTED has the name "AbortError", and its `cause` is the signal's reason. */
@@ -86,14 +90,20 @@ export class LockgateError extends Error {
     super(message, "cause" in details ? { cause: details.cause } : undefined);
     this.name = code === "ABORTED" ? "AbortError" : "LockgateError";
     this.code = code;
-    this.status = CODES[code].status;
-    this.retryable = CODES[code].retryable;
+    const known = isKnownCode(code) ? CODES[code] : details.unknown;
+    this.status = known?.status ?? CODES.INTERNAL.status;
+    this.retryable = known?.retryable ?? false;
     if (details.hint !== undefined) this.hint = details.hint;
     if (details.slot !== undefined) this.slot = details.slot;
     if (details.callId !== undefined) this.callId = details.callId;
     if (details.partial !== undefined) this.partial = details.partial;
     Object.defineProperty(this, MARK, { value: true });
   }
+}
+
+/** Whether this version knows a code. */
+export function isKnownCode(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(CODES, code);
 }
 
 /** An error as Rust throws it: a plain object, never an `Error`. */
@@ -110,6 +120,7 @@ export function isCoreError(value: unknown): value is CoreError {
 export function fromCore(error: CoreError, details: Details = {}): LockgateError {
   const cause = isCoreError(error.cause) ? fromCore(error.cause) : error.cause;
   return new LockgateError(error.code, error.message, {
+    unknown: { retryable: error.retryable },
     ...details,
     ...(error.hint === undefined ? {} : { hint: error.hint }),
     ...(cause === undefined ? {} : { cause }),

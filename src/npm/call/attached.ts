@@ -87,6 +87,11 @@ export class EventReplay {
     if (event.type === "error") this.fail(fromCore(event.error, { slot: event.slot, callId: event.callId, partial: event.error.partial }));
   }
 
+  /** Goes on with the event `seq`, because the events before it are lost. */
+  skipTo(seq: number): void {
+    this.feed.skipTo(seq);
+  }
+
   fail(error: LockgateError): void {
     this.#end(() => this.#reject(error), error);
   }

@@ -216,6 +216,11 @@ export class CallHandle implements Call {
     return this.#feed.since(seq);
   }
 
+  /** Drops the events before the number `seq`, for a host that keeps them itself. */
+  forget(seq: number): void {
+    this.#feed.forget(seq);
+  }
+
   #ending(): AbortController {
     this.#controller ??= new AbortController();
     return this.#controller;

@@ -19,6 +19,9 @@ interface Delta {
 export class EventBuffer {
   readonly #events: AgentEvent[] = [];
   readonly #waiting = new Set<() => void>();
+  /** The number of the first event that is kept. */
+  #start = 0;
+  #lastType: string | undefined;
   #nRead = 0;
   #ended = false;
   #error: LockgateError | undefined;
@@ -26,9 +29,10 @@ export class EventBuffer {
   /** Adds an event. Readers get it after the next `notify`. */
   add(event: UnnumberedEvent): void {
     const last = this.#events.at(-1) as (AgentEvent & Partial<Delta>) | undefined;
-    const joins = last !== undefined && this.#events.length > this.#nRead && isSameDelta(last, event);
+    const joins = last !== undefined && this.length > this.#nRead && isSameDelta(last, event);
     if (joins) last.delta += event.delta!;
-    else this.#events.push(Object.assign(event, { seq: this.#events.length }) as unknown as AgentEvent);
+    else this.#events.push(Object.assign(event, { seq: this.length }) as unknown as AgentEvent);
+    this.#lastType = event.type;
   }
 
   /** Wakes the readers that wait. */
@@ -47,17 +51,29 @@ export class EventBuffer {
 
   /** The events so far, from the number `seq` on. */
   since(seq: number): readonly AgentEvent[] {
-    this.#nRead = Math.max(this.#nRead, this.#events.length);
-    return this.#events.slice(seq);
+    this.#nRead = Math.max(this.#nRead, this.length);
+    return this.#events.slice(Math.max(0, seq - this.#start));
+  }
+
+  /** Drops the events before the number `seq`. A reader that has not read them continues with the first event that is left. */
+  forget(seq: number): void {
+    this.#start += this.#events.splice(0, seq - this.#start).length;
+  }
+
+  /** Goes on with the event `seq`, because the events before it are lost. */
+  skipTo(seq: number): void {
+    this.forget(this.length);
+    this.#start = Math.max(this.#start, seq);
   }
 
   /** The type of the last event. */
   get last(): string | undefined {
-    return this.#events.at(-1)?.type;
+    return this.#lastType;
   }
 
+  /** The number of events so far, with those that were dropped. */
   get length(): number {
-    return this.#events.length;
+    return this.#start + this.#events.length;
   }
 
   /** Reads from the number `seq` to the end. `leave` runs if the reader stops before that. */
@@ -65,10 +81,11 @@ export class EventBuffer {
     let next = seq;
     return {
       next: async () => {
-        while (next >= this.#events.length && !this.#ended) {
+        while (next >= this.length && !this.#ended) {
           await new Promise<void>((resolve) => this.#waiting.add(resolve));
         }
-        const event = this.#events[next];
+        next = Math.max(next, this.#start);
+        const event = this.#events[next - this.#start];
         if (event === undefined) {
           if (this.#error !== undefined) throw this.#error;
           return { done: true, value: undefined };

@@ -2,11 +2,10 @@
 
 import { readUiRequest, toUiMessages } from "../protocol/ai-sdk.js";
 import type { UiMessage } from "../protocol/ai-sdk.js";
-import type { CallHandle } from "../call/call.js";
-import { streamed } from "../protocol/response.js";
 import type { Agent, Answer, Call, Msg } from "../types.js";
 import { again } from "../protocol/ui-chunks.js";
-import { json, named } from "./reply.js";
+import { eventsOf, missed } from "./calls.js";
+import type { HeldCall } from "./replay.js";
 import type { Asked } from "./routes.js";
 
 /** Begins the call that a `useChat` client posts. */
@@ -41,10 +40,10 @@ async function questionAt(agent: Agent, { slot }: Asked, messageId: string): Pro
 
 /** The messages with which a `useChat` client starts: the history, and the input of the running call. */
 export async function chatMessages(agent: Agent, asked: Asked): Promise<Response> {
-  return json(await messagesOf(agent, asked, asked.turns.find(asked.slot.sessionId)));
+  return asked.answer(await messagesOf(agent, asked, asked.turns.find(asked.slot.sessionId)));
 }
 
-async function messagesOf(agent: Agent, { slot }: Asked, running: CallHandle | undefined): Promise<UiMessage[]> {
+async function messagesOf(agent: Agent, { slot }: Asked, running: HeldCall | undefined): Promise<UiMessage[]> {
   const history = await agent.history(slot);
   const known = new Set(history.map(({ id }) => id));
   const { messages, answers } = toldTo(running);
@@ -52,9 +51,9 @@ async function messagesOf(agent: Agent, { slot }: Asked, running: CallHandle | u
   return all.map((message) => ({ ...message, parts: message.parts.map((part: ChatPart) => answered(part, answers)) }));
 }
 
-/** The input messages and the answers that a call has accepted so far. */
-function toldTo(call: CallHandle | undefined): { readonly messages: readonly Msg[]; readonly answers: readonly Answer[] } {
-  const events = call?.since(0) ?? [];
+/** The input messages and the answers that a call has accepted so far, as far as these events are kept. */
+function toldTo(call: HeldCall | undefined): { readonly messages: readonly Msg[]; readonly answers: readonly Answer[] } {
+  const events = call?.eventsOf("accepted", "answered") ?? [];
   const messages = events.flatMap((event) => (event.type === "accepted" ? event.messages : []));
   const answers = events.flatMap((event) => (event.type === "answered" ? event.answers : []));
   return { messages, answers };
@@ -72,8 +71,9 @@ function answered(part: ChatPart, answers: readonly Answer[]): ChatPart {
 export async function chatStream(agent: Agent, asked: Asked): Promise<Response> {
   const call = asked.turns.find(asked.slot.sessionId);
   if (call === undefined) return new Response(null, { status: 204 });
+  if (call.start > 0) return missed(asked, call);
   // A call that answers approvals continues the message that asked for them.
   const last = toldTo(call).answers.length === 0 ? undefined : (await messagesOf(agent, asked, call)).at(-1);
   const first = last === undefined ? [] : again(last.id, last.parts);
-  return streamed(call.follow(0)[Symbol.asyncIterator](), "ai-sdk", { headers: named(call) }, first);
+  return eventsOf(call, asked, { protocol: "ai-sdk", first });
 }

@@ -1,6 +1,9 @@
 // The entry of the worker: checks origin, caller, rate and size of a request, and passes it to the object of the caller.
 
 import { LockgateError } from "../errors.js";
+import { checkId } from "../values/arguments.js";
+import { bodyOf } from "./body.js";
+import { MAX_HELD_BYTES } from "./held.js";
 import { crossed, isAllowed, preflight } from "./origins.js";
 import { fromObject, notTaken, refused } from "./reply.js";
 import { CALLER, type Sender, toHeader } from "./sender.js";
@@ -25,14 +28,16 @@ export interface HandleOptions {
   readonly origins?: readonly string[];
   /** The largest request body. Default 4 MiB. */
   readonly maxBodyBytes?: number;
+  /** The most bytes that one object holds in memory for its clients: events for clients that reconnect, and what slow readers have not read. The bodies of its unfinished requests have the same limit once more. Default 8 MiB. */
+  readonly maxHeldBytes?: number;
+  /** Until the body of a request must have arrived, in ms. Default 30 s. */
+  readonly bodyTimeoutMs?: number;
   /** Returns true to accept the request. Any other value refuses it with 429. */
   rateLimit?(caller: Caller, request: Request): boolean | Promise<boolean>;
 }
 
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
-
-/** A body is read up to this many times the limit before the connection is closed. */
-const PATIENCE = 4;
+const BODY_TIMEOUT_MS = 30_000;
 
 /** Answers a request. The Durable Object of the caller does the work. */
 export async function handle(request: Request, options: HandleOptions): Promise<Response> {
@@ -44,7 +49,7 @@ export async function handle(request: Request, options: HandleOptions): Promise<
 }
 
 async function answered(request: Request, options: HandleOptions): Promise<Response> {
-  const { basePath = "", rateLimit, maxBodyBytes = MAX_BODY_BYTES } = options;
+  const { basePath = "", rateLimit, maxBodyBytes = MAX_BODY_BYTES, bodyTimeoutMs = BODY_TIMEOUT_MS, maxHeldBytes } = options;
   const url = new URL(request.url);
   const path = below(url.pathname, basePath);
   if (path === undefined) return notTaken(404, "there is no such route", `the routes begin with ${basePath}/`);
@@ -54,8 +59,10 @@ async function answered(request: Request, options: HandleOptions): Promise<Respo
   if (rateLimit !== undefined && (await rateLimit.call(options, caller, request)) !== true) {
     return refused(new LockgateError("BUSY", "too many requests", { hint: "wait a little and try again" }));
   }
-  const body = await bodyOf(request, maxBodyBytes);
-  const sender: Sender = { caller, session: sessionOf(caller, path, url, body), basePath };
+  const limits = { maxBytes: maxBodyBytes, maxHeldBytes: maxHeldBytes ?? MAX_HELD_BYTES, timeoutMs: bodyTimeoutMs };
+  const body = await bodyOf(request, nameIn(caller, path), limits);
+  if (body instanceof Response) return body;
+  const sender: Sender = { caller, session: sessionOf(caller, path, url, body), basePath, maxHeldBytes };
   return passOn(request, { url: `https://object/${path}${url.search}`, sender, body, options });
 }
 
@@ -74,32 +81,11 @@ function checkCaller(caller: unknown): asserts caller is Caller {
   }
 }
 
-/** The body, if there is one and it is not too large. */
-async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array | undefined> {
-  if (request.body === null) return undefined;
-  const reader = request.body.getReader();
-  const pieces: Uint8Array[] = [];
-  let n_bytes = 0;
-  // Bytes over the limit are read and dropped for a while: if the connection is closed while the client sends, it does not get the error.
-  while (n_bytes <= maxBytes * PATIENCE) {
-    const { done, value } = await reader.read();
-    if (done && n_bytes <= maxBytes) return joined(pieces, n_bytes);
-    if (done) break;
-    n_bytes += value.length;
-    if (n_bytes <= maxBytes) pieces.push(value);
-  }
-  await reader.cancel().catch(() => {});
-  throw new LockgateError("STATE_TOO_LARGE", `the body has more than ${maxBytes} bytes`, { hint: "send a smaller body, or a link to the content; maxBodyBytes sets the limit" });
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    all.set(piece, at);
-    at += piece.length;
-  }
-  return all;
+/** The object of the caller as far as it is known before the body is read; undefined if only the body names the session. */
+function nameIn({ userId }: Caller, path: string): string | undefined {
+  if (userId !== null) return `user ${userId}`;
+  const [kind, id] = path.split("/");
+  return kind === "sessions" && id !== undefined ? `session ${id}` : undefined;
 }
 
 /** The session of an anonymous visitor; null for a user. It is unknown which anonymous sessions belong together, so each has its own object. */
@@ -107,7 +93,10 @@ function sessionOf(caller: Caller, path: string, url: URL, body: Uint8Array | un
   if (caller.userId !== null) return null;
   const [kind, id] = path.split("/");
   const named = (kind === "sessions" || kind === "chat") && id !== undefined ? decoded(id) : (url.searchParams.get("sessionId") ?? chatIn(kind, body));
-  if (typeof named === "string" && named !== "" && !/\p{Surrogate}/u.test(named)) return named;
+  if (named !== undefined && named !== "") {
+    checkId("sessionId", named);
+    return named;
+  }
   const hint = "an anonymous visitor must name a session; lists of sessions, files and searches over all sessions need a userId";
   throw new LockgateError("ID_INVALID", "no session is named", { hint });
 }

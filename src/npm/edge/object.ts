@@ -5,8 +5,11 @@ import { durableObjectStore } from "../stores/cloudflare.js";
 import type { DurableStorage } from "../stores/cloudflare.js";
 import type { Agent, AgentOptions } from "../types.js";
 import { budget } from "./budget.js";
+import { checkId } from "../values/arguments.js";
 import { decoded } from "./handle.js";
-import { refused } from "./reply.js";
+import { MAX_HELD_BYTES } from "./held.js";
+import { answerOf } from "./outlet.js";
+import { JSON_HEADERS, refused } from "./reply.js";
 import { follows, routeOf } from "./routes.js";
 import type { Asked } from "./routes.js";
 import { senderOf } from "./sender.js";
@@ -21,7 +24,10 @@ const ALARM_MS = 10 * 60_000;
 const LATER_MS = 20_000;
 
 /** The most sessions that are remembered as checked for cut-off turns. Above it, all are forgotten and checked again. */
-const MOST_ENTERED = 10_000;
+const MOST_ENTERED = 1_000;
+
+/** The longest id, in bytes. The engine refuses longer ones too, but they would be remembered here before. */
+const MOST_ID_BYTES = 256;
 
 /** Small, because objects share the 128 MB of an isolate. A session that is not in the cache is read again. */
 const CACHE = { sessions: 50, bytes: 4 * 1024 * 1024 };
@@ -97,7 +103,7 @@ export abstract class AgentHost<Env = unknown> {
     const middleware = [...(options.middleware ?? []), ...(maxSubrequests === undefined ? [] : [budget(maxSubrequests)])];
     const owner = await this.#known();
     const anonymous = owner?.session ?? undefined;
-    return this.create({
+    const agent = await this.create({
       // The object of an anonymous visitor has one session, which owns everything.
       requireUserId: anonymous === undefined,
       cache: CACHE,
@@ -106,6 +112,8 @@ export abstract class AgentHost<Env = unknown> {
       middleware,
       store: durableObjectStore(this.#storage),
     });
+    agent.subscribe("everyone", (event) => this.#turns.hear(event));
+    return agent;
   }
 
   async #answer(request: Request): Promise<Response> {
@@ -115,18 +123,27 @@ export abstract class AgentHost<Env = unknown> {
     const route = routeOf(request.method, path);
     if (route instanceof Response) return route;
     await this.#admit(sender);
+    this.#turns.held.max = sender.maxHeldBytes ?? MAX_HELD_BYTES;
     // A request that only reads stores nothing.
     if (request.method !== "GET") await this.#settle(sender);
-    const args = await argsOf(request, url);
-    const sessionId = route.sessionId ?? sender.session ?? (route.name === "chat" ? String(args["id"] ?? "") : "");
-    const agent = await this.agent;
-    const slot = { userId: sender.caller.userId, sessionId };
-    if (sessionId !== "") await this.#enter(agent, sessionId);
-    if (request.method !== "GET") this.#wakeLater();
-    return follows(route.name, agent, this.#asked(request, url, { sender, slot, args }));
+    const text = isQuery(request) ? "" : await request.text();
+    const finished = this.#turns.held.admit(text.length);
+    let ended: Promise<unknown> | undefined;
+    try {
+      const args = isQuery(request) ? Object.fromEntries(url.searchParams) : argsOf(text);
+      const slot = { userId: sender.caller.userId, sessionId: sessionOf(route, sender, args) };
+      const agent = await this.agent;
+      if (slot.sessionId !== "") await this.#enter(agent, slot.sessionId);
+      if (request.method !== "GET") this.#wakeLater();
+      return await follows(route.name, agent, this.#asked(request, url, { sender, slot, args, begun: (end) => (ended = end) }));
+    } finally {
+      if (ended === undefined) finished();
+      else ended.then(finished, finished);
+    }
   }
 
-  #asked(request: Request, url: URL, { sender, slot, args }: { readonly sender: Sender; readonly slot: Asked["slot"]; readonly args: Asked["args"] }): Asked {
+  #asked(request: Request, url: URL, given: { readonly sender: Sender } & Pick<Asked, "slot" | "args" | "begun">): Asked {
+    const { sender, slot, args, begun } = given;
     return {
       slot,
       args,
@@ -136,7 +153,9 @@ export abstract class AgentHost<Env = unknown> {
       onDisconnect: url.searchParams.get("onDisconnect"),
       basePath: sender.basePath,
       turns: this.#turns,
-      wipe: () => this.#wipe(slot.userId),
+      begun,
+      answer: (value) => answerOf(this.#turns.held, JSON.stringify(value ?? null), { sessionId: slot.sessionId, headers: JSON_HEADERS }),
+      wipe: () => this.#turns.whileDeleting(undefined, () => this.#wipe(slot.userId)),
     };
   }
 
@@ -218,10 +237,13 @@ async function closed(agent: Agent, slot: Asked["slot"]): Promise<boolean> {
   return (await last()) !== before;
 }
 
-/** The members of the query or of the JSON body. */
-async function argsOf(request: Request, url: URL): Promise<Record<string, unknown>> {
-  if (request.method === "GET" || request.method === "DELETE") return Object.fromEntries(url.searchParams);
-  const text = await request.text();
+/** Whether the members of a request are in its query. */
+function isQuery({ method }: Request): boolean {
+  return method === "GET" || method === "DELETE";
+}
+
+/** The members of the JSON body. */
+function argsOf(text: string): Record<string, unknown> {
   if (text === "") return {};
   let body: unknown;
   try {
@@ -231,4 +253,13 @@ async function argsOf(request: Request, url: URL): Promise<Record<string, unknow
   }
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
   throw new LockgateError("INPUT_INVALID", "the body is not an object", { hint: 'send a JSON object, such as { "input": "hello" }' });
+}
+
+/** The session of a request; "" if its route has none. */
+function sessionOf(route: Exclude<ReturnType<typeof routeOf>, Response>, sender: Sender, args: Asked["args"]): string {
+  const given = route.sessionId ?? sender.session ?? (route.name === "chat" ? args["id"] : undefined);
+  if (given === undefined) return "";
+  checkId("sessionId", given);
+  if (new TextEncoder().encode(given).length <= MOST_ID_BYTES) return given;
+  throw new LockgateError("ID_INVALID", `sessionId has more than ${MOST_ID_BYTES} bytes`, { hint: "use a shorter id" });
 }

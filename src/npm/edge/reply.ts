@@ -4,11 +4,11 @@ import { LockgateError } from "../errors.js";
 import type { ErrorCode } from "../types.js";
 import { type WireError, toWire } from "../protocol/wire.js";
 
-const HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
+export const JSON_HEADERS = { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" };
 
 /** A value as JSON; undefined becomes null. */
 export function json(value: unknown, status = 200): Response {
-  return new Response(JSON.stringify(value ?? null), { status, headers: HEADERS });
+  return new Response(JSON.stringify(value ?? null), { status, headers: JSON_HEADERS });
 }
 
 /** The header with the id of a call, encoded because an id may contain any text. */

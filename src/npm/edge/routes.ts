@@ -8,7 +8,8 @@ import type { Agent, Attributes } from "../types.js";
 import { begin, follow, show } from "./calls.js";
 import { chat, chatMessages, chatStream } from "./chat.js";
 import { listen } from "./listen.js";
-import { json, notTaken } from "./reply.js";
+import { type Next, type Source, answerOf, outlet, ownBytes } from "./outlet.js";
+import { notTaken } from "./reply.js";
 import type { Turns } from "./turns.js";
 
 /** A request of a client, with everything that a route may need. */
@@ -27,8 +28,12 @@ export interface Asked {
   readonly onDisconnect: string | null;
   /** The path before the routes, in the URLs of clients. */
   readonly basePath: string;
-  /** The calls of the object. */
+  /** The calls of the object, and what it holds for its clients. */
   readonly turns: Turns;
+  /** Called when a call has begun: its request is unfinished until `ended`. */
+  begun(ended: Promise<unknown>): void;
+  /** A value as JSON; undefined becomes null. */
+  answer(value: unknown): Response;
   /** Deletes everything that the object stores. */
   wipe(): Promise<void>;
 }
@@ -70,21 +75,22 @@ export async function follows(name: Route["name"], agent: Agent, asked: Asked): 
     case "chatStream":
       return chatStream(agent, asked);
     case "chatStop":
-      return json({ interrupted: await agent.interrupt(asked.slot) });
+      return asked.answer({ interrupted: await agent.interrupt(asked.slot) });
     case "subscribe":
       return listen(agent, asked);
     case "exportUser":
       return exported(agent, asked);
     default: {
       const answer = await (isSpecial(name) ? SPECIAL[name](agent, asked) : ask(agent, name, asked));
-      return answer instanceof Response ? answer : json(answer);
+      return answer instanceof Response ? answer : asked.answer(answer);
     }
   }
 }
 
 async function shown(call: ReturnType<Agent["resume"]>, asked: Asked, protocol: "lockgate" | "ai-sdk"): Promise<Response> {
-  asked.turns.add(call);
-  return show(call, asked, protocol);
+  const kept = asked.turns.add(call);
+  asked.begun(call.result);
+  return show(kept, call.result, asked, protocol);
 }
 
 type Askable = { readonly [N in keyof AgentMethods]: (...given: Arguments[N]) => Promise<Answers[N]> };
@@ -96,7 +102,7 @@ function ask<N extends keyof AgentMethods>(agent: Askable, name: N, { slot, args
 
 /** The methods that the worker answers in another way than by a call of the agent's method. */
 const SPECIAL = {
-  deleteSession: (agent, asked) => (asked.slot.userId === null ? asked.wipe() : agent.deleteSession(asked.slot)),
+  deleteSession: (agent, asked) => (asked.slot.userId === null ? asked.wipe() : asked.turns.whileDeleting(asked.slot.sessionId, () => agent.deleteSession(asked.slot))),
   deleteUser: (_, asked) => asked.wipe(),
   interrupt: async (agent, asked) => ({ interrupted: await interrupt(agent, asked) }),
   fork: async (agent, { slot, args }) => {
@@ -105,10 +111,11 @@ const SPECIAL = {
     if (to === undefined) throw new LockgateError("ID_INVALID", "the new session is not named", { hint: 'send { "to": "<sessionId>" }' });
     return agent.fork(from, to, options);
   },
-  exportSession: async (agent, { slot, args }) => {
+  exportSession: async (agent, { slot, args, turns }) => {
     const [session, format = "lockgate"] = argumentsOf("exportSession", slot, args);
     const type = format === "markdown" ? "text/markdown" : "application/json";
-    return new Response(await agent.exportSession(session, format), { headers: { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" } });
+    const headers = { "content-type": `${type}; charset=utf-8`, "cache-control": "no-store" };
+    return answerOf(turns.held, await agent.exportSession(session, format), { sessionId: slot.sessionId, headers });
   },
   search: async (agent, { slot, args }) => {
     const [query, options] = argumentsOf("search", slot, args);
@@ -128,13 +135,38 @@ async function interrupt(agent: Agent, { slot, args, turns }: Asked): Promise<bo
   const { callId } = args;
   const [, message] = argumentsOf("interrupt", slot, args);
   if (callId === undefined) return agent.interrupt(slot, message);
-  const call = turns.find(slot.sessionId, String(callId));
-  if (call === undefined) return false;
-  call.stop(message);
-  return true;
+  if (typeof callId !== "string") throw new LockgateError("ID_INVALID", "callId is not text", { hint: "send the id of a call, or no callId" });
+  return turns.find(slot.sessionId, callId)?.stop(message) ?? false;
 }
 
-function exported(agent: Agent, { slot }: Asked): Response {
-  const lines = agent.exportUser(slot.userId).pipeThrough(new TextEncoderStream());
-  return new Response(lines, { headers: { "content-type": "application/x-ndjson; charset=utf-8", "cache-control": "no-store" } });
+/** The lines of an export. The next line is made when the reader has read the one before. */
+function exported(agent: Agent, { slot, turns }: Asked): Response {
+  const lines = agent.exportUser(slot.userId).getReader();
+  let wake = (): void => {};
+  let found: Next = "later";
+  let isAsked = false;
+  const ask = async (): Promise<void> => {
+    isAsked = true;
+    try {
+      const { done, value } = await lines.read();
+      found = done ? "end" : [ownBytes(value)];
+    } catch {
+      // An export that breaks off must not look complete.
+      found = "broken";
+    }
+    isAsked = false;
+    wake();
+  };
+  const source: Source = {
+    next() {
+      const next = found;
+      if (next === "end" || next === "broken") return next;
+      found = "later";
+      if (next === "later" && !isAsked) void ask();
+      return next;
+    },
+    onWake: (continues) => (wake = continues),
+    leave: (isRead) => void (isRead || lines.cancel().catch(() => {})),
+  };
+  return new Response(outlet(turns.held, source, { isWhole: true }), { headers: { "content-type": "application/x-ndjson; charset=utf-8", "cache-control": "no-store" } });
 }

@@ -11,14 +11,16 @@ export interface Sender {
   readonly session: string | null;
   /** The path before the routes, in the URLs of clients. */
   readonly basePath: string;
+  /** What the object may hold for its clients, in bytes. Absent: the default. */
+  readonly maxHeldBytes?: number | undefined;
 }
 
 /** `handle` creates a new request for the object, so a header of this name never comes from a client. */
 export const CALLER = "x-lockgate-caller";
 
 /** The sender as the text of the header. */
-export function toHeader({ caller: { userId, attributes }, session, basePath }: Sender): string {
-  return encodeURIComponent(JSON.stringify({ caller: { userId, attributes }, session, basePath }));
+export function toHeader({ caller: { userId, attributes }, session, basePath, maxHeldBytes }: Sender): string {
+  return encodeURIComponent(JSON.stringify({ caller: { userId, attributes }, session, basePath, maxHeldBytes }));
 }
 
 /** The sender in the header of a request. Throws OPTIONS if there is none. */

@@ -3,7 +3,7 @@
 import { LockgateError } from "../errors.js";
 import { type Frame, bodyOf } from "./sse.js";
 import type { AgentEvent, Call } from "../types.js";
-import type { UiChunk, UiChunks } from "./ui-chunks.js";
+import type { UiChunks } from "./ui-chunks.js";
 
 /** The format of the events: our own, or the UI message stream v1 of the AI SDK. */
 export type Protocol = "lockgate" | "ai-sdk";
@@ -26,6 +26,11 @@ const HEADERS = {
 
 const AI_SDK_HEADERS = { "x-vercel-ai-ui-message-stream": "v1" };
 
+/** The headers of a stream of events. */
+export function eventHeaders(protocol: Protocol): Record<string, string> {
+  return protocol === "ai-sdk" ? { ...HEADERS, ...AI_SDK_HEADERS } : HEADERS;
+}
+
 /** The response for a call. A disconnect stops the call only if `onDisconnect` is "stop". */
 export function respond(call: Call, protocol: Protocol = "lockgate", init: ResponseOptions = {}): Response {
   const { onDisconnect = "continue" } = init;
@@ -35,13 +40,12 @@ export function respond(call: Call, protocol: Protocol = "lockgate", init: Respo
   return streamed(call[Symbol.asyncIterator](), protocol, init);
 }
 
-/** The response for these events. `first` are chunks of the AI SDK that come before them. */
-export function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, given: ResponseOptions = {}, first: readonly UiChunk[] = []): Response {
+/** The response for these events. */
+function streamed(events: AsyncIterator<AgentEvent>, protocol: Protocol, given: ResponseOptions): Response {
   const { onDisconnect, ...init } = given;
   const headers = new Headers(init.headers);
-  const own = protocol === "ai-sdk" ? { ...HEADERS, ...AI_SDK_HEADERS } : HEADERS;
-  for (const [name, value] of Object.entries(own)) if (!headers.has(name)) headers.set(name, value);
-  const frames = protocol === "ai-sdk" ? uiFrames(events, first) : ownFrames(events);
+  for (const [name, value] of Object.entries(eventHeaders(protocol))) if (!headers.has(name)) headers.set(name, value);
+  const frames = protocol === "ai-sdk" ? uiFrames(events) : ownFrames(events);
   return new Response(bodyOf(frames, onDisconnect === "stop" ? WATCH_MS : HEARTBEAT_MS), { ...init, headers });
 }
 
@@ -50,13 +54,12 @@ function ownFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Fr
   return framed(events, (event) => [{ id: event.seq, data: JSON.stringify(event) }], []);
 }
 
-function uiFrames(events: AsyncIterator<AgentEvent>, first: readonly UiChunk[]): AsyncIterator<readonly Frame[], undefined> {
+function uiFrames(events: AsyncIterator<AgentEvent>): AsyncIterator<readonly Frame[], undefined> {
   let chunks: UiChunks | undefined;
-  const before = [...first];
   const frames = async (event: AgentEvent): Promise<Frame[]> => {
     // Pages seldom need this format, so the code for it is not loaded at the start.
     chunks ??= new (await import("./ui-chunks.js")).UiChunks();
-    return [...before.splice(0), ...chunks.of(event)].map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) }));
+    return chunks.of(event).map((chunk) => ({ id: event.seq, data: JSON.stringify(chunk) }));
   };
   return framed(events, frames, [{ data: "[DONE]" }]);
 }

@@ -1,6 +1,6 @@
 // How arguments, errors and paths travel between a client and the worker. One side writes them, and the other reads them.
 
-import { CODES, LockgateError } from "../errors.js";
+import { CODES, LockgateError, isKnownCode } from "../errors.js";
 import type { ErrorCode, Msg, Slot } from "../types.js";
 import { METHODS } from "./methods.js";
 import type { Arguments, MethodName, Row } from "./methods.js";
@@ -63,8 +63,12 @@ export interface WireError {
   readonly slot?: Slot;
   /** The part of the answer that came before the error. Absent if there is none. */
   readonly partial?: Msg;
-  /** The URL of the history, for a turn that was cut off. */
+  /** Where a client goes on that has missed events: the URL of the history, or of the events of a call that runs. */
   readonly read?: string;
+  /** The number of the first event that is kept of a call that runs. Absent if the call does not run. */
+  readonly next?: number;
+  /** True if the call has ended and its outcome is stored: the same request with the same callId is answered with it. */
+  readonly ended?: boolean;
 }
 
 /** An error as a client gets it. Errors that are not ours are not shown, because they may contain secrets. */
@@ -89,11 +93,44 @@ function hintOf(code: ErrorCode): string {
   return CODES[code].retryable ? "try again" : "see the code";
 }
 
-/** The error that a worker sent. */
-export function fromWire(wire: Partial<WireError>, fallback: ErrorCode, slot?: Slot): LockgateError {
-  const code = wire.code !== undefined && wire.code in CODES ? wire.code : fallback;
-  const { message = "the worker gave no reason", hint, callId, partial } = wire;
-  return new LockgateError(code, message, { hint, callId, partial, slot: slot ?? wire.slot });
+/** The code of a refusal whose body does not say it, or says it about another status. */
+function codeOf(status: number): ErrorCode {
+  if (status === 401) return "UNAUTHORIZED";
+  if (status === 403) return "FORBIDDEN";
+  if (status === 429) return "BUSY";
+  return status >= 500 ? "STORE_UNAVAILABLE" : "INPUT_INVALID";
+}
+
+/** The error that a worker sent with this status; `body` is undefined if it sent no JSON. */
+export function fromWire(body: unknown, status: number, slot?: Slot): LockgateError {
+  const wire = (typeof body === "object" && body !== null ? body : {}) as Partial<WireError>;
+  const isSaid = typeof wire.code === "string" && /^[A-Z][A-Z_]*$/.test(wire.code) && typeof wire.message === "string";
+  // `authenticate` may answer with any text and any code.
+  const isRefusedCaller = (status === 401 || status === 403) && !(isKnownCode(wire.code) && CODES[wire.code].status === status);
+  const code = isSaid && !isRefusedCaller ? wire.code! : codeOf(status);
+  const message = isSaid ? wire.message! : `the worker answered with HTTP ${status}`;
+  const hint = textIn(wire.hint) ?? hintFor(status);
+  const { callId, partial, next, ended } = wire;
+  const cause = next === undefined && ended === undefined ? {} : { cause: { next, ended } };
+  return new LockgateError(code, message, { hint, callId: textIn(callId), partial, slot: slot ?? wire.slot, unknown: { status, retryable: wire.retryable }, ...cause });
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function hintFor(status: number): string {
+  if (status === 401) return "sign in: the worker's authenticate does not know this caller";
+  if (status === 403) return "the worker does not let this caller do that";
+  return "check that url is a worker that uses handle";
+}
+
+/** What an error of a worker says about events that are not kept any more: where the kept ones begin, and whether the call has ended. */
+export function missedIn(error: unknown): { readonly next?: number; readonly ended?: boolean } {
+  const cause = LockgateError.isInstance(error) && error.code === "SUPERSEDED" ? error.cause : undefined;
+  if (typeof cause !== "object" || cause === null) return {};
+  const { next, ended } = cause as { readonly next?: unknown; readonly ended?: unknown };
+  return { ...(Number.isInteger(next) ? { next: next as number } : {}), ...(ended === true ? { ended } : {}) };
 }
 
 /** The path of a route, with the sessionId in place of `:id`. */

@@ -10,6 +10,7 @@ import { jsonSchema, validated } from "../values/schema.js";
 import { framesOf } from "../protocol/sse-read.js";
 import type { AgentEvent, Call, CallOptions, Input, Reply, Schema, Slot } from "../types.js";
 import type { StreamName } from "../protocol/methods.js";
+import { missedIn } from "../protocol/wire.js";
 
 /** The most reconnects without a new event, and the longest wait between two of them. */
 const ATTEMPTS = 12;
@@ -150,7 +151,11 @@ class Connection {
         // Without new events the call has ended: if it is sent again, the worker returns the outcome.
         isKnown = this.seen.feed.length > had;
       } catch (error) {
-        if (!isBroken(error, this.seen) || attempt >= ATTEMPTS) return this.seen.fail(error as LockgateError);
+        const { next, ended } = missedIn(error);
+        // The worker does not keep the next events any more: the call goes on with a gap, or is asked for its outcome.
+        if (next !== undefined && next > had) this.seen.skipTo(next);
+        else if (ended === true && goesOn) isKnown = false;
+        else if (!isBroken(error, this.seen) || attempt >= ATTEMPTS) return this.seen.fail(error as LockgateError);
       }
       // A new event resets the count of attempts.
       if (this.seen.feed.length > had) attempt = 0;
@@ -194,9 +199,16 @@ function isBroken(error: unknown, seen: EventReplay): boolean {
 
 /** The running call of a session, for one more reader; null if none runs. */
 export async function following(wire: Wire, slot: Slot, after: number): Promise<Call | null> {
+  const ask = (from: number): Promise<Response> => wire.send({ name: "attach", slot, args: { after: from - 1 }, accept: "text/event-stream" });
   let response: Response;
+  let first = 0;
   try {
-    response = await wire.send({ name: "attach", slot, args: { after: -1 }, accept: "text/event-stream" });
+    response = await ask(first).catch((error: unknown) => {
+      // The worker does not keep the first events any more.
+      first = missedIn(error).next ?? 0;
+      if (first === 0) throw error;
+      return ask(first);
+    });
   } catch (error) {
     // A turn that a restart cut off does not run.
     if (LockgateError.isInstance(error) && error.code === "SUPERSEDED") return null;
@@ -206,6 +218,7 @@ export async function following(wire: Wire, slot: Slot, after: number): Promise<
   if (response.status === 204 || header === null) return null;
   const id = decodeURIComponent(header);
   const seen = new EventReplay();
+  seen.skipTo(first);
   const connection = new Connection(wire, slot, id, seen);
   const over = new LockgateError("SUPERSEDED", "the call has ended, and its events are not kept any more", { hint: "read the session's history", slot });
   let isFirst = true;

@@ -2,6 +2,7 @@
 
 import { LockgateError } from "../errors.js";
 import { pause } from "./call.js";
+import { missedIn } from "../protocol/wire.js";
 import type { Wire } from "./requests.js";
 import { framesOf } from "../protocol/sse-read.js";
 import type { AgentEvent, SessionEvent, Slot } from "../types.js";
@@ -84,7 +85,9 @@ class Subscription {
   }
 
   /** Takes an event of the subscription. */
-  #hear(event: Heard): void {
+  #hear(event: Heard | { readonly type: "cut-off" }): void {
+    // The worker closes the connection after it: what was missed is read after the reconnect.
+    if (event.type === "cut-off") return;
     if (!("callId" in event)) return this.#tell(event);
     const call = this.#calls.get(event.callId);
     // The end of a call that a restart cut off. Its events are read from its own route.
@@ -112,6 +115,12 @@ class Subscription {
       if (response.status === 204) throw forgotten(slot, callId);
       for await (const { data } of framesOf(response.body!)) this.#take(this.#own(JSON.parse(data) as AgentEvent));
     } catch (error) {
+      const { next } = missedIn(error);
+      if (next !== undefined && next > call.next) {
+        call.next = next;
+        call.isRead = false;
+        return this.#readRest(callId, call);
+      }
       if (LockgateError.isInstance(error) && error.code === "SUPERSEDED") await this.#lose(callId, call, error);
     } finally {
       call.isRead = false;

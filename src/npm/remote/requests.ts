@@ -5,7 +5,6 @@ import type { Input, Slot } from "../types.js";
 import { METHODS, STREAMS } from "../protocol/methods.js";
 import type { Answers, Arguments, MethodName, Row, StreamName } from "../protocol/methods.js";
 import { fromWire, pathOf, toSent } from "../protocol/wire.js";
-import type { WireError } from "../protocol/wire.js";
 
 /** Where the worker is, and how it is asked. */
 export interface RemoteOptions {
@@ -16,6 +15,9 @@ export interface RemoteOptions {
   /** Replaces the global `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
+
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+const MOST_REDIRECTS = 5;
 
 type Args = Readonly<Record<string, unknown>>;
 
@@ -84,12 +86,34 @@ export class Wire {
     const isQuery = verb === "GET" || verb === "DELETE";
     const query = isQuery && given.length > 0 ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString()}` : "";
     const { headers: own, fetch: ownFetch } = this.#options;
-    const headers = { accept, ...(isQuery ? {} : { "content-type": "application/json" }), ...(typeof own === "function" ? await own() : own) };
+    // A worker answers a request that changes something only with this header, which pages of other origins cannot set.
+    const headers = { accept, ...(verb === "GET" ? {} : { "content-type": "application/json" }), ...(typeof own === "function" ? await own() : own) };
     const url = `${this.#root}/${pathOf(path, slot?.sessionId)}${query}`;
     const init = { method: verb, headers, ...(isQuery ? {} : { body: bodyOf(given) }), ...(signal === undefined ? {} : { signal }) };
-    const response = await this.read(() => (ownFetch ?? fetch)(url, init));
+    const response = await this.#follow(url, init, ownFetch ?? fetch);
     if (response.ok) return response;
     throw await refusalOf(response, slot);
+  }
+
+  /**
+   * Sends a request, and follows redirects that stay with the same origin. Another origin must not get the headers, which may
+   * contain a key. A page cannot see where a redirect leads, so there none is followed.
+   */
+  async #follow(url: string, given: RequestInit, send: (url: string, init: RequestInit) => Promise<Response>): Promise<Response> {
+    const init: RequestInit = { ...given, redirect: "manual" };
+    let at = url;
+    for (let n_hops = 0; n_hops <= MOST_REDIRECTS; n_hops += 1) {
+      const response = await this.read(() => send(at, init));
+      const location = response.headers.get("location");
+      const isRedirect = response.type === "opaqueredirect" || REDIRECTS.includes(response.status);
+      if (!isRedirect) return response;
+      await response.body?.cancel().catch(() => {});
+      const next = location === null ? undefined : new URL(location, absolute(at));
+      const keepsMethod = response.status >= 307 || given.method === "GET";
+      if (next === undefined || next.origin !== absolute(at).origin || !keepsMethod) throw redirected(this.#root);
+      at = next.href;
+    }
+    throw redirected(this.#root);
   }
 
   /** Turns failures of the connection into STORE_UNAVAILABLE: the sessions exist but cannot be reached. */
@@ -112,10 +136,21 @@ function bodyOf(given: readonly (readonly [string, unknown])[]): string {
 
 async function refusalOf(response: Response, slot: Slot | undefined): Promise<LockgateError> {
   const text = await response.text().catch(() => "");
+  let body: unknown;
   try {
-    return fromWire(JSON.parse(text) as Partial<WireError>, "INTERNAL", slot);
+    body = JSON.parse(text);
   } catch {
-    const code = response.status === 429 ? "BUSY" : response.status >= 500 ? "STORE_UNAVAILABLE" : "INPUT_INVALID";
-    return new LockgateError(code, `the worker answered with HTTP ${response.status}`, { hint: "check that url is a worker that uses handle", slot });
+    // The answer comes from something else than a worker of this package, or from `authenticate`.
   }
+  return fromWire(body, response.status, slot);
+}
+
+/** A URL that may be relative to the page. */
+function absolute(url: string): URL {
+  return new URL(url, (globalThis as { readonly location?: { readonly href: string } }).location?.href ?? "http://localhost");
+}
+
+function redirected(root: string): LockgateError {
+  const hint = "pass the url that the redirect leads to; the headers of this agent are never sent to another origin";
+  return new LockgateError("OPTIONS", `the worker at ${root} redirects to another address`, { hint });
 }

@@ -40,6 +40,10 @@ export type ErrorCode =
   | "STORE_BLOCKED"
   /** A stored record cannot be read. Its bytes are kept; see `repairSession`. */
   | "STORE_CORRUPT"
+  /** The worker of a remote agent does not know who is asking. */
+  | "UNAUTHORIZED"
+  /** The caller of a worker lacks the right to do this, or a page may not send this request. */
+  | "FORBIDDEN"
   /** A record is larger than the store accepts, or a request to the edge is larger than `maxBodyBytes`. */
   | "STATE_TOO_LARGE"
   /** The session was written by a newer version of the package. */

@@ -9,7 +9,7 @@ import type { SessionInfo, Slot } from "./session.js";
 import type { PlanModeContext, Task } from "./state.js";
 import type { StorageReport } from "./store.js";
 
-/** An event of a call. Events come in order, and `seq` has no gaps. */
+/** An event of a call. Events come in order, and `seq` has no gaps. Only a remote agent with a slow connection may miss events that its worker did not keep. */
 export type AgentEvent = EventBase &
   (
     /** The call has its place in the queue. Always the first event. `messageIds`: the ids of the input messages; empty if the call has none. `queued`, `accepted` or the end follows. */

@@ -153,7 +153,7 @@ export function asker(hosted, user) {
     const { headers, ...rest } = init;
     return fetch(`${hosted().url}/${path}`, {
       method: body === undefined ? "GET" : "POST",
-      headers: { ...(user === undefined ? {} : { "x-user": user }), ...headers },
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(user === undefined ? {} : { "x-user": user }), ...headers },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       ...rest,
     });
