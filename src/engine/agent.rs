@@ -28,7 +28,7 @@ use crate::message::Message;
 use crate::port::Page;
 use crate::run::open;
 use crate::slot::Slot;
-use crate::state::{AgentState, PermissionContext};
+use crate::state::{AgentState, PermissionContext, PermissionRight};
 use crate::store::format::session_info::SessionInfo;
 use crate::store::operations::branches::Branch;
 use crate::store::operations::users::UserInfo;
@@ -116,6 +116,7 @@ impl Agent {
             answers: Vec::new(),
             resends: false,
             from: None,
+            right: PermissionRight::Given,
             call_id,
             output,
             generate,
@@ -312,7 +313,17 @@ impl Agent {
 
     /// Replaces the state of a session, if the session has not changed since the state was read.
     pub fn put_state(&self, slot: &Slot, state: &Value) -> Result<Changing<()>> {
-        edit::put_state(&self.0.sessions, slot, state)
+        self.put_state_as(PermissionRight::Given, slot, state)
+    }
+
+    /// The same for a caller with this right. Without the right, a state with other permissions is refused with FORBIDDEN.
+    pub fn put_state_as(
+        &self,
+        right: PermissionRight,
+        slot: &Slot,
+        state: &Value,
+    ) -> Result<Changing<()>> {
+        edit::put_state(&self.0.sessions, slot, state, right)
     }
 
     /// Replaces the older messages of a context by a summary. If the summary fails, nothing changes.
@@ -329,7 +340,17 @@ impl Agent {
 
     /// Makes another branch current, with the state that the branch had when it was left.
     pub fn switch_branch(&self, slot: &Slot, branch: String) -> Changing<()> {
-        branch::switch(&self.0.sessions, slot, branch)
+        self.switch_branch_as(PermissionRight::Given, slot, branch)
+    }
+
+    /// The same for a caller with this right. Without the right, the permissions stay as they are.
+    pub fn switch_branch_as(
+        &self,
+        right: PermissionRight,
+        slot: &Slot,
+        branch: String,
+    ) -> Changing<()> {
+        branch::switch(&self.0.sessions, slot, branch, right)
     }
 
     /// Copies a session into a new one: all of it, or up to and including the message `up_to`. An existing session with
@@ -340,12 +361,34 @@ impl Agent {
         to: &Slot,
         up_to: Option<String>,
     ) -> Changing<Option<SessionInfo>> {
-        branch::fork(&self.0.sessions, slot, to, up_to)
+        self.fork_as(PermissionRight::Given, slot, to, up_to)
+    }
+
+    /// The same for a caller with this right. Without the right, the copy has the permissions that the session has now.
+    pub fn fork_as(
+        &self,
+        right: PermissionRight,
+        slot: &Slot,
+        to: &Slot,
+        up_to: Option<String>,
+    ) -> Changing<Option<SessionInfo>> {
+        branch::fork(&self.0.sessions, slot, to, (up_to, right))
     }
 
     /// Creates a session from a document. An existing session with messages is not replaced.
     pub fn import_session(&self, slot: &Slot, text: &str) -> Result<Changing<Option<SessionInfo>>> {
-        transfer::import(&self.0.sessions, slot, text)
+        self.import_session_as(PermissionRight::Given, slot, text)
+    }
+
+    /// The same for a caller with this right. Without the right, a document with other permissions than the agent's own is
+    /// refused with FORBIDDEN.
+    pub fn import_session_as(
+        &self,
+        right: PermissionRight,
+        slot: &Slot,
+        text: &str,
+    ) -> Result<Changing<Option<SessionInfo>>> {
+        transfer::import(&self.0.sessions, slot, text, right)
     }
 
     /// Repairs a session with unreadable records: its head is rebuilt from its log. Unreadable bytes are kept apart. A

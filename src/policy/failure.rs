@@ -278,7 +278,10 @@ impl RefusalText {
     }
 
     fn sentence(&mut self, text: &str, depth: u32) {
-        let inner = text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(&halves::replaced(text)));
+        let inner = text
+            .trim_start()
+            .starts_with(['{', '['])
+            .then(|| serde_json::from_str(&halves::replaced(text)));
         match inner {
             Some(Ok(inner)) if depth < DEEPEST => self.look(&inner, depth + 1),
             // The innermost message says most. Outer ones are like "provider returned error".

@@ -2,7 +2,7 @@
 
 mod persistence;
 
-pub use persistence::{Kept, Persistence};
+pub use persistence::{Kept, PermissionRight, Persistence};
 
 use serde::Serialize;
 use serde_json::Value;

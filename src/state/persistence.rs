@@ -27,6 +27,16 @@ impl Kept {
     }
 }
 
+/// Whether the caller of a change may change what the tools of a session may do. The host decides this for its clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PermissionRight {
+    /// The caller may change permissions, and end plan mode.
+    #[default]
+    Given,
+    /// The change leaves the permissions as they are, and plan mode on, or it is refused.
+    Missing,
+}
+
 /// How each part of a session is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Persistence {
@@ -42,6 +52,8 @@ pub struct Persistence {
     pub skills: Kept,
     /// The permissions of tools.
     pub permissions: Kept,
+    /// Whether a roll back may bring back permissions, and end plan mode.
+    pub right: PermissionRight,
 }
 
 impl Default for Persistence {
@@ -64,7 +76,13 @@ impl Persistence {
             tool_groups: kept,
             skills: kept,
             permissions: kept,
+            right: PermissionRight::Given,
         }
+    }
+
+    /// The same, for a caller with or without the right to change permissions.
+    pub fn with_right(self, right: PermissionRight) -> Persistence {
+        Persistence { right, ..self }
     }
 
     /// The facts that a call saves: the parts that are kept as they are `now`, the others as they were `before`.
@@ -74,7 +92,14 @@ impl Persistence {
 
     /// The facts after a roll back: the parts of the conversation as they were `then`, the others as they are `now`.
     pub fn rolled_back(self, then: &Facts, now: &Facts) -> Facts {
-        self.pick(then, now, |kept| kept == Kept::RolledBack)
+        let mut facts = self.pick(then, now, |kept| kept == Kept::RolledBack);
+        if self.right == PermissionRight::Missing {
+            facts.permission_context = now.permission_context.clone();
+            if now.plan_mode_context.plan_active && !facts.plan_mode_context.plan_active {
+                facts.plan_mode_context = now.plan_mode_context.clone();
+            }
+        }
+        facts
     }
 
     /// Takes the selected parts from `on` and all other parts from `off`. Unknown members belong to the conversation.
@@ -107,6 +132,7 @@ impl Persistence {
             tool_groups: part("toolGroups", defaults.tool_groups)?,
             skills: part("skills", defaults.skills)?,
             permissions: part("permissions", defaults.permissions)?,
+            right: defaults.right,
         })
     }
 }

@@ -36,6 +36,10 @@ export const forgotten: Table = { ...others, history };
 // @ts-expect-error a row without a method
 export const unknown: Table = { ...others, asks, history, guess: asks } satisfies Table;
 // @ts-expect-error an argument that does not travel
-export const argument_forgotten: Table = { ...others, asks, history: ["GET", "sessions/:id/history", [":id"]] };
+export const argument_forgotten: Table = { ...others, asks, history: ["GET", "sessions/:id/history", "talk", [":id"]] };
 // @ts-expect-error a member of an argument that does not travel
-export const member_forgotten: Table = { ...others, asks, history: ["GET", "sessions/:id/history", [":id", { members: { before: "text", limit: "number" } }]] };
+export const member_forgotten: Table = { ...others, asks, history: ["GET", "sessions/:id/history", "talk", [":id", { members: { before: "text", limit: "number" } }]] };
+// @ts-expect-error a row without a right
+export const right_forgotten: Table = { ...others, asks, history: ["GET", "sessions/:id/history", [":id", { members: { before: "text", limit: "number", branch: "text" } }]] };
+// @ts-expect-error a right that does not exist
+export const right_unknown: Table = { ...others, history, asks: ["GET", "sessions/:id/asks", "all", [":id"]] };

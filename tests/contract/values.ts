@@ -186,6 +186,8 @@ export const codes: typeof CODES = {
   STORE_QUOTA: { status: 507, retryable: false },
   STORE_BLOCKED: { status: 503, retryable: true },
   STORE_CORRUPT: { status: 500, retryable: false },
+  UNAUTHORIZED: { status: 401, retryable: false },
+  FORBIDDEN: { status: 403, retryable: false },
   STATE_TOO_LARGE: { status: 413, retryable: false },
   STATE_VERSION: { status: 409, retryable: false },
   ENGINE_LOAD: { status: 500, retryable: true },

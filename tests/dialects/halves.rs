@@ -42,7 +42,9 @@ impl Way {
     /// A frame with a piece of an answer. `piece` is the inside of a JSON string, as it is on the wire.
     fn frame(self, kind: Kind, index: u32, piece: &str) -> String {
         let call = |more: &str| {
-            format!(r#""tool_calls":[{{"index":{index},"id":"c{index}","function":{{"name":"t",{more}}}}}]"#)
+            format!(
+                r#""tool_calls":[{{"index":{index},"id":"c{index}","function":{{"name":"t",{more}}}}}]"#
+            )
         };
         let frame = match (self, kind) {
             (Way::OpenAi | Way::Ollama, Kind::Text) => format!(r#""content":"{piece}""#),
@@ -66,9 +68,9 @@ impl Way {
         match self {
             Way::OpenAi => sse(&format!(r#"{{"choices":[{{"delta":{{{frame}}}}}]}}"#)),
             Way::Ollama => format!("{{\"message\":{{{frame}}},\"done\":false}}\n"),
-            Way::Anthropic => sse(&format!(
-                r#"{{"type":"content_block_delta","index":{index},"delta":{frame}}}"#
-            )),
+            Way::Anthropic => {
+                sse(&format!(r#"{{"type":"content_block_delta","index":{index},"delta":{frame}}}"#))
+            }
             Way::Gemini => {
                 sse(&format!(r#"{{"candidates":[{{"content":{{"parts":[{frame}]}}}}]}}"#))
             }
@@ -84,19 +86,24 @@ impl Way {
             }
             _ => return String::new(),
         };
-        let frame = json!({ "type": "content_block_start", "index": index, "content_block": block });
+        let frame =
+            json!({ "type": "content_block_start", "index": index, "content_block": block });
         sse(&frame.to_string())
     }
 
     fn end(self) -> String {
         match self {
-            Way::OpenAi => sse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#) + &sse("[DONE]"),
+            Way::OpenAi => {
+                sse(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#) + &sse("[DONE]")
+            }
             Way::Ollama => "{\"message\":{},\"done\":true,\"done_reason\":\"stop\"}\n".to_owned(),
             Way::Anthropic => {
                 sse(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#)
                     + &sse(r#"{"type":"message_stop"}"#)
             }
-            Way::Gemini => sse(r#"{"candidates":[{"content":{"parts":[]},"finishReason":"STOP"}]}"#),
+            Way::Gemini => {
+                sse(r#"{"candidates":[{"content":{"parts":[]},"finishReason":"STOP"}]}"#)
+            }
         }
     }
 }
@@ -131,7 +138,10 @@ fn read(way: Way, stream: &str) -> (String, String, Vec<Value>, bool) {
     (reply.message.text(), thinking, inputs, has_halves)
 }
 
-fn of_kind(kind: Kind, (text, thinking, inputs, has_halves): (String, String, Vec<Value>, bool)) -> (String, bool) {
+fn of_kind(
+    kind: Kind,
+    (text, thinking, inputs, has_halves): (String, String, Vec<Value>, bool),
+) -> (String, bool) {
     let found = match kind {
         Kind::Text => text,
         Kind::Thinking => thinking,
@@ -157,7 +167,9 @@ fn a_character_that_is_split_over_two_deltas_is_joined_in_every_dialect() {
             let pieces: &[&str] = match kind {
                 // These send arguments whole.
                 _ if is_whole => continue,
-                Kind::Arguments => &[r#"{\"x\":\"hi \ud83d"#, r"\ude00 and \ud83d", "", r#"\ude00\"}"#],
+                Kind::Arguments => {
+                    &[r#"{\"x\":\"hi \ud83d"#, r"\ude00 and \ud83d", "", r#"\ude00\"}"#]
+                }
                 _ => &[r"hi \ud83d", r"\ude00 and \ud83d", "", r"\ude00"],
             };
             let found = of_kind(kind, read(way, &stream(way, kind, pieces)));
@@ -178,7 +190,8 @@ fn a_half_that_stays_alone_is_replaced_and_reported_in_every_dialect() {
                 (vec![r"hi \ud83d\ud83d\ude00"], "hi \u{fffd}😀"),
                 (vec![r"\ude00\ud83d"], "\u{fffd}\u{fffd}"),
             ] {
-                let is_text = matches!((way, kind), (Way::OpenAi | Way::Anthropic, Kind::Arguments));
+                let is_text =
+                    matches!((way, kind), (Way::OpenAi | Way::Anthropic, Kind::Arguments));
                 let whole: Vec<String> = match is_text {
                     true => vec![format!(r#"{{\"x\":\"{}\"}}"#, pieces[0])],
                     false => pieces.iter().map(|it| (*it).to_owned()).collect(),
@@ -206,7 +219,12 @@ fn halves_of_different_blocks_and_tool_calls_are_not_joined() {
     }
     // Two calls that are sent in turns: each half finds its own other half.
     let way = Way::OpenAi;
-    let pieces = [(0, r#"{\"x\":\"\ud83d"#), (1, r#"{\"x\":\"\ud83c"#), (0, r#"\ude00\"}"#), (1, r#"\udf27\"}"#)];
+    let pieces = [
+        (0, r#"{\"x\":\"\ud83d"#),
+        (1, r#"{\"x\":\"\ud83c"#),
+        (0, r#"\ude00\"}"#),
+        (1, r#"\udf27\"}"#),
+    ];
     let frames: String =
         pieces.iter().map(|(index, piece)| way.frame(Kind::Arguments, *index, piece)).collect();
     let (_, _, inputs, has_halves) = read(way, &(frames + &way.end()));

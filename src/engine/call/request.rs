@@ -7,6 +7,7 @@ use crate::engine::options::Overlap;
 use crate::json::Object;
 use crate::message::{Block, Message, Role};
 use crate::slot::Slot;
+use crate::state::PermissionRight;
 
 /// The request of a caller.
 pub struct CallRequest {
@@ -20,6 +21,8 @@ pub struct CallRequest {
     pub resends: bool,
     /// The id of the earlier question that a resend answers again; `None` for the last question.
     pub from: Option<String>,
+    /// Whether the caller may change permissions. Without the right, a resend leaves them as they are.
+    pub right: PermissionRight,
     /// The caller's own id for the call. A second call with this id returns the stored outcome.
     pub call_id: Option<String>,
     /// The form of the answer, as JSON Schema.
@@ -43,6 +46,7 @@ impl CallRequest {
             answers: Vec::new(),
             resends: false,
             from: None,
+            right: PermissionRight::Given,
             call_id: None,
             output: None,
             generate: None,

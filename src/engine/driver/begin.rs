@@ -23,6 +23,7 @@ use crate::engine::turn::output::Output;
 use crate::error::Result;
 use crate::event::Event;
 use crate::future::Local;
+use crate::state::PermissionRight;
 use crate::store::format::input::Input;
 use crate::store::id;
 
@@ -66,6 +67,7 @@ fn begin_as(
         asked: None,
         resends: request.resends,
         from: request.from,
+        holds_permissions: request.right == PermissionRight::Missing,
         earlier: None,
         path: None,
         rest: Default::default(),

@@ -16,7 +16,7 @@ use crate::future::rarely;
 use crate::message::Message;
 use crate::run::{open as open_calls, result_message};
 use crate::slot::Slot;
-use crate::state::Facts;
+use crate::state::{Facts, PermissionRight};
 use crate::store::format::input::Input;
 use crate::store::format::session_info::SessionInfo;
 use crate::store::session::Session;
@@ -27,12 +27,13 @@ pub(in crate::engine) fn switch(
     sessions: &Rc<AgentSessions>,
     slot: &Slot,
     branch: String,
+    right: PermissionRight,
 ) -> Changing<()> {
     let (sessions, slot) = (Rc::clone(sessions), slot.clone());
     let exclusive = sessions.exclusive(&slot);
     Box::pin(async move {
         let _exclusive = exclusive.await?;
-        let persistence = sessions.options().persistence;
+        let persistence = sessions.options().persistence.with_right(right);
         for _ in 0..ATTEMPTS {
             let session = sessions.open_for_change(&slot).await?;
             refuse_if_pending(&session)?;
@@ -49,14 +50,14 @@ pub(in crate::engine) fn fork(
     sessions: &Rc<AgentSessions>,
     from: &Slot,
     to: &Slot,
-    up_to: Option<String>,
+    (up_to, right): (Option<String>, PermissionRight),
 ) -> Changing<Option<SessionInfo>> {
     let (sessions, from, to) = (Rc::clone(sessions), from.clone(), to.clone());
     // Both places are taken now, so that earlier calls of both sessions run first.
     let (reading, writing) = (sessions.gate().enter(&from), sessions.exclusive(&to));
     Box::pin(async move {
         reading.admitted().await;
-        let fork = read_fork(&sessions, &from, up_to.as_deref()).await?;
+        let fork = read_fork(&sessions, &from, up_to.as_deref(), right).await?;
         drop(reading);
         let exclusive = writing.await?;
         write_copy(&sessions, &to, fork, "fork to").await?;
@@ -70,7 +71,9 @@ async fn read_fork(
     sessions: &AgentSessions,
     slot: &Slot,
     up_to: Option<&str>,
+    right: PermissionRight,
 ) -> Result<SessionCopy> {
+    let persistence = sessions.options().persistence.with_right(right);
     sessions.save_unsaved(slot).await?;
     let at = now(&**sessions.host());
     let close = |said: &[Rc<Message>]| {
@@ -80,7 +83,8 @@ async fn read_fork(
     for _ in 0..ATTEMPTS {
         let (session, turns) = rarely(with_open_turns(sessions, slot)).await?;
         refuse_if_pending(&session)?;
-        let part = sessions.stored().read_fork(&session, turns, up_to, &close).await;
+        let upto = up_to.map(|id| (id, persistence));
+        let part = sessions.stored().read_fork(&session, turns, upto, &close).await;
         // If the session was changed or deleted meanwhile, its log entries may be missing.
         if part.is_ok() || !sessions.stored().has_moved_on(&session).await? {
             return part?.ok_or_else(|| no_such(slot));
@@ -110,7 +114,9 @@ async fn rewind_loaded(
     input: &Input,
 ) -> Result<(Vec<Rc<Message>>, Option<Facts>)> {
     refuse_if_pending(session)?;
-    let persistence = sessions.options().persistence;
+    let right =
+        if input.holds_permissions { PermissionRight::Missing } else { PermissionRight::Given };
+    let persistence = sessions.options().persistence.with_right(right);
     let rewound = sessions.stored().rewind(session, persistence, input).await?;
     let (asked, earlier) = rewound.unwrap_or_default();
     if asked.is_empty() {

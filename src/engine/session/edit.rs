@@ -19,7 +19,7 @@ use crate::future::Local;
 use crate::json::{self, Fields, Read};
 use crate::message::{FoundBy, Message};
 use crate::slot::Slot;
-use crate::state::{AgentState, Facts, PermissionContext, PlanModeContext};
+use crate::state::{AgentState, Facts, PermissionContext, PermissionRight, PlanModeContext};
 use crate::store::format::session_info::SessionInfo;
 use crate::store::session::{Alteration, ContextChange, NewContext, NewSummary, Session, is_alike};
 use crate::store::tasks::TaskFilter;
@@ -167,14 +167,39 @@ pub(in crate::engine) fn put_state(
     sessions: &Rc<AgentSessions>,
     slot: &Slot,
     state: &Value,
+    right: PermissionRight,
 ) -> Result<Changing<()>> {
     let put = StateToPut::from_json(state).map_err(|misread| {
         let hint = "pass the state from getAgentState, with your changes";
         misread.into_error(ErrorKind::InputInvalid, "the state").hint(hint)
     })?;
     let found_by = sessions.options().found_by();
-    let decide = move |session: &Session| put.decide(session, found_by);
+    let decide = move |session: &Session| {
+        let alteration = put.decide(session, found_by)?;
+        if right == PermissionRight::Missing {
+            check_held(&session.facts(), &put.facts)?;
+        }
+        Ok(alteration)
+    };
     Ok(alter(sessions, slot, Creates::Session, Box::new(decide)))
+}
+
+/// Refuses fields that change permissions, or end plan mode. In plan mode the plan file must stay too: the model may write to it.
+fn check_held(now: &Facts, put: &Facts) -> Result<()> {
+    if now.permission_context != put.permission_context {
+        return Err(forbidden("the state has other permissions than the session"));
+    }
+    if now.plan_mode_context.plan_active && now.plan_mode_context != put.plan_mode_context {
+        return Err(forbidden("the state would change or end plan mode"));
+    }
+    Ok(())
+}
+
+/// The error for a caller without the right to change permissions.
+pub(in crate::engine) fn forbidden(why: &str) -> Error {
+    Error::new(ErrorKind::Forbidden, why).hint(
+        "this caller needs the right \"permissions\"; leave permission_context and plan_mode_context as they are",
+    )
 }
 
 /// A state that a caller puts.

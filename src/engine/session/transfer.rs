@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::agentscope;
 use crate::engine::call::outcome::shutting_down;
-use crate::engine::session::edit::{Changing, info, with_summary};
+use crate::engine::session::edit::{Changing, forbidden, info, with_summary};
 use crate::engine::session::lease::open;
 use crate::engine::session::recovery::recover;
 use crate::engine::session::{AgentSessions, no_such};
@@ -20,8 +20,9 @@ use crate::message::Message;
 use crate::port::Host;
 use crate::run::{open as open_calls, result_message};
 use crate::slot::Slot;
-use crate::state::{AgentState, FORMAT, Facts};
+use crate::state::{AgentState, FORMAT, Facts, PermissionRight};
 use crate::store::Sessions;
+use crate::store::format::head::Head;
 use crate::store::format::session_info::SessionInfo;
 use crate::store::id;
 use crate::store::transfer::{ClosedCalls, Document, ImportedMessages, SessionCopy};
@@ -41,6 +42,24 @@ enum SessionRead {
     Whole(Box<SessionCopy>),
     /// Only its messages.
     Messages(Box<ImportedMessages>),
+}
+
+impl SessionRead {
+    /// Whether all its permissions are those of `own`: now, on other branches, and before earlier questions.
+    fn has_only(&self, own: &Facts) -> bool {
+        let is_own = |facts: &Facts| facts.permission_context == own.permission_context;
+        let of_head = |head: &Head| {
+            let before = head.anchor.as_ref().and_then(|anchor| anchor.facts.as_ref());
+            is_own(&head.facts) && before.is_none_or(is_own)
+        };
+        match self {
+            SessionRead::Messages(messages) => is_own(&messages.facts),
+            SessionRead::Whole(copy) => {
+                let mut earlier = copy.entries.iter().filter_map(|(_, it)| it.earlier.as_ref());
+                of_head(&copy.head) && copy.branches.iter().all(of_head) && earlier.all(is_own)
+            }
+        }
+    }
 }
 
 /// Exports a session as a document. Accepted inputs that are not logged yet are written as a recovery would log them.
@@ -80,8 +99,12 @@ pub(in crate::engine) fn import(
     sessions: &Rc<AgentSessions>,
     slot: &Slot,
     text: &str,
+    right: PermissionRight,
 ) -> Result<Changing<Option<SessionInfo>>> {
     let imported = read(text, sessions)?;
+    if right == PermissionRight::Missing && !imported.has_only(&sessions.options().fresh_facts()) {
+        return Err(forbidden("the document has other permissions than the agent's own"));
+    }
     let (sessions, slot) = (Rc::clone(sessions), slot.clone());
     let exclusive = sessions.exclusive(&slot);
     Ok(Box::pin(async move {

@@ -9,6 +9,8 @@ import { streamOf } from "../call/event-buffer.js";
 import { portsOf } from "../host/ports.js";
 import type { EndGuard, MakeEndGuard } from "../runtime/ending.js";
 import { isInside, isInsideUser, reentrant } from "../turn/reentrancy.js";
+import { heldIn } from "../values/internals.js";
+import type { Holding } from "../values/internals.js";
 import { jsonText } from "../values/json.js";
 import { locksOf } from "../host/locks.js";
 import { newNode } from "./node.js";
@@ -92,7 +94,7 @@ export class AgentHandle implements Agent {
 
   resend<S extends Schema = never>(slot: Slot, options?: CallOptions<S> & { readonly input?: Input; readonly from?: string }): Call<InferSchema<S>> {
     const { input, from } = options ?? {};
-    return this.#begin({ resends: true, ...(input === undefined ? {} : { input }), ...(from === undefined ? {} : { from }) }, withOptions(slot, options), true) as Call<InferSchema<S>>;
+    return this.#begin({ resends: true, ...heldIn(options as Holding | undefined), ...(input === undefined ? {} : { input }), ...(from === undefined ? {} : { from }) }, withOptions(slot, options), true) as Call<InferSchema<S>>;
   }
 
   async asks(slot: Slot): Promise<readonly Ask[]> {
@@ -152,14 +154,14 @@ export class AgentHandle implements Agent {
     return this.#ask("branches", JSON.stringify(checkSlot(slot)));
   }
 
-  async switchBranch(slot: Slot, branch: string): Promise<void> {
-    return this.#change("switchBranch", slot, checkText({ branch }));
+  async switchBranch(slot: Slot, branch: string, options?: Holding): Promise<void> {
+    return this.#change("switchBranch", slot, { ...checkText({ branch }), ...heldIn(options) });
   }
 
-  async fork(slot: Slot, to: Slot, options: { readonly upTo?: string } = {}): Promise<SessionInfo> {
+  async fork(slot: Slot, to: Slot, options: { readonly upTo?: string } & Holding = {}): Promise<SessionInfo> {
     const [from, upTo] = [this.#full(slot), options.upTo === undefined ? {} : checkText({ upTo: options.upTo })];
     if (isInside(this.#calls, from)) throw reentrant("fork");
-    return this.#change("fork", to, { from, ...upTo });
+    return this.#change("fork", to, { from, ...upTo, ...heldIn(options) });
   }
 
   async search(query: string, options: SearchOptions): Promise<SearchHit[]> {
@@ -205,8 +207,8 @@ export class AgentHandle implements Agent {
     return this.#change("changePermissions", slot, { permissions: checkContext(context) }, "replacePermissions");
   }
 
-  putAgentState(slot: Slot, state: AgentState): Promise<void> {
-    return this.#change("putState", slot, { state }, "putAgentState");
+  putAgentState(slot: Slot, state: AgentState, options?: Holding): Promise<void> {
+    return this.#change("putState", slot, { state, ...heldIn(options) }, "putAgentState");
   }
 
   append(slot: Slot, messages: Parameters<Agent["append"]>[1]): Promise<readonly Msg[]> {
@@ -225,8 +227,8 @@ export class AgentHandle implements Agent {
     return this.#ask("exportSession", JSON.stringify({ ...checkSlot(slot), format }));
   }
 
-  async importSession(slot: Slot, text: string): Promise<SessionInfo> {
-    return this.#change("importSession", slot, { text: checkDocument(text) });
+  async importSession(slot: Slot, text: string, options?: Holding): Promise<SessionInfo> {
+    return this.#change("importSession", slot, { text: checkDocument(text), ...heldIn(options) });
   }
 
   repairSession(slot: Slot): Promise<SessionInfo> {

@@ -8,6 +8,7 @@ import { Shared, eventIn, frame } from "./held.js";
 import { type Next, type Source, outlet, ownBytes } from "./outlet.js";
 import { type HeldCall, forgottenError } from "./replay.js";
 import { named, refused } from "./reply.js";
+import { heldBy } from "./rights.js";
 import type { Asked } from "./routes.js";
 import type { Noted } from "./turns.js";
 
@@ -37,7 +38,7 @@ export const begin = {
   resume: (agent: Agent, asked: Asked): Call => agent.resume(asked.slot, optionsOf(asked)),
   resend: (agent: Agent, asked: Asked): Call => {
     const { input, from } = asked.args as { readonly input?: Input; readonly from?: string };
-    return agent.resend(asked.slot, { ...optionsOf(asked), ...(input === undefined ? {} : { input }), ...(from === undefined ? {} : { from }) });
+    return agent.resend(asked.slot, { ...optionsOf(asked), ...heldBy(asked), ...(input === undefined ? {} : { input }), ...(from === undefined ? {} : { from }) });
   },
 };
 

@@ -6,6 +6,7 @@ import type { Agent, Answer, Call, Msg } from "../types.js";
 import { again } from "../protocol/ui-chunks.js";
 import { eventsOf, missed } from "./calls.js";
 import type { HeldCall } from "./replay.js";
+import { heldBy } from "./rights.js";
 import type { Asked } from "./routes.js";
 
 /** Begins the call that a `useChat` client posts. */
@@ -16,7 +17,7 @@ export async function chat(agent: Agent, asked: Asked): Promise<Call> {
   if (said.kind === "message") return agent.stream(said.input, { ...slot, ...options });
   if (said.kind === "answers") return agent.confirm(slot, await wanted(agent, asked, said.answers), options);
   const from = said.messageId === undefined ? {} : { from: await questionAt(agent, asked, said.messageId) };
-  return agent.resend(slot, { ...options, ...from, ...(said.input === undefined ? {} : { input: said.input }) });
+  return agent.resend(slot, { ...options, ...heldBy(asked), ...from, ...(said.input === undefined ? {} : { input: said.input }) });
 }
 
 /** The answers to open asks. A client also sends the results of tools that ran here; they are left out. */

@@ -4,8 +4,10 @@ import { LockgateError } from "../errors.js";
 import { checkId } from "../values/arguments.js";
 import { bodyOf } from "./body.js";
 import { MAX_HELD_BYTES } from "./held.js";
+import type { Right } from "../protocol/methods.js";
 import { crossed, isAllowed, preflight } from "./origins.js";
 import { fromObject, notTaken, refused } from "./reply.js";
+import { rightsOf } from "./rights.js";
 import { CALLER, type Sender, toHeader } from "./sender.js";
 
 /** The sender of a request. `attributes` are passed to the tools and the middleware of the caller's calls, and are never stored. */
@@ -14,7 +16,11 @@ export interface Caller {
   readonly userId: string | null;
   /** The `attributes` of every call of this caller. Default: none. */
   readonly attributes?: Readonly<Record<string, string | number | boolean | null>>;
+  /** What the caller may do; each route needs one of these rights. Without "permissions", no request changes what tools may do or ends plan mode. Default: talk and manage. */
+  readonly rights?: readonly Right[];
 }
+
+export type { Right } from "../protocol/methods.js";
 
 /** Options of `handle`. */
 export interface HandleOptions {
@@ -56,6 +62,7 @@ async function answered(request: Request, options: HandleOptions): Promise<Respo
   const caller = await options.authenticate(request);
   if (caller instanceof Response) return caller;
   checkCaller(caller);
+  rightsOf(caller.rights);
   if (rateLimit !== undefined && (await rateLimit.call(options, caller, request)) !== true) {
     return refused(new LockgateError("BUSY", "too many requests", { hint: "wait a little and try again" }));
   }

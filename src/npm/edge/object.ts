@@ -10,6 +10,7 @@ import { decoded } from "./handle.js";
 import { MAX_HELD_BYTES } from "./held.js";
 import { answerOf } from "./outlet.js";
 import { JSON_HEADERS, refused } from "./reply.js";
+import { checkRight, rightsOf } from "./rights.js";
 import { follows, routeOf } from "./routes.js";
 import type { Asked } from "./routes.js";
 import { senderOf } from "./sender.js";
@@ -122,6 +123,8 @@ export abstract class AgentHost<Env = unknown> {
     const path = url.pathname.slice(1).split("/").map(decoded);
     const route = routeOf(request.method, path);
     if (route instanceof Response) return route;
+    const rights = rightsOf(sender.caller.rights);
+    checkRight(route.name, rights);
     await this.#admit(sender);
     this.#turns.held.max = sender.maxHeldBytes ?? MAX_HELD_BYTES;
     // A request that only reads stores nothing.
@@ -135,18 +138,19 @@ export abstract class AgentHost<Env = unknown> {
       const agent = await this.agent;
       if (slot.sessionId !== "") await this.#enter(agent, slot.sessionId);
       if (request.method !== "GET") this.#wakeLater();
-      return await follows(route.name, agent, this.#asked(request, url, { sender, slot, args, begun: (end) => (ended = end) }));
+      return await follows(route.name, agent, this.#asked(request, url, { sender, slot, args, rights, begun: (end) => (ended = end) }));
     } finally {
       if (ended === undefined) finished();
       else ended.then(finished, finished);
     }
   }
 
-  #asked(request: Request, url: URL, given: { readonly sender: Sender } & Pick<Asked, "slot" | "args" | "begun">): Asked {
-    const { sender, slot, args, begun } = given;
+  #asked(request: Request, url: URL, given: { readonly sender: Sender } & Pick<Asked, "slot" | "args" | "rights" | "begun">): Asked {
+    const { sender, slot, args, rights, begun } = given;
     return {
       slot,
       args,
+      rights,
       attributes: sender.caller.attributes ?? {},
       accept: request.headers.get("accept") ?? "",
       lastEventId: request.headers.get("last-event-id"),

@@ -2,14 +2,16 @@
 
 import { LockgateError } from "../errors.js";
 import { METHODS, STREAMS } from "../protocol/methods.js";
-import type { AgentMethods, Answers, Arguments, MethodName, StreamName } from "../protocol/methods.js";
+import type { AgentMethods, Answers, Arguments, MethodName, Right, StreamName } from "../protocol/methods.js";
 import { argumentsOf } from "../protocol/wire.js";
 import type { Agent, Attributes } from "../types.js";
+import type { HoldingMethods } from "../values/internals.js";
 import { begin, follow, show } from "./calls.js";
 import { chat, chatMessages, chatStream } from "./chat.js";
 import { listen } from "./listen.js";
 import { type Next, type Source, answerOf, outlet, ownBytes } from "./outlet.js";
 import { notTaken } from "./reply.js";
+import { checkRemembered, heldBy } from "./rights.js";
 import type { Turns } from "./turns.js";
 
 /** A request of a client, with everything that a route may need. */
@@ -18,6 +20,8 @@ export interface Asked {
   readonly slot: { readonly userId: string | null; readonly sessionId: string };
   /** The members of the query or of the body. */
   readonly args: Readonly<Record<string, unknown>>;
+  /** What the caller may do. */
+  readonly rights: readonly Right[];
   /** What `authenticate` returned for the tools and the middleware of the call. */
   readonly attributes: Attributes;
   /** The header `accept`; "" if there is none. */
@@ -58,6 +62,7 @@ export function routeOf(verb: string, path: readonly string[]): Route | Response
 
 /** Answers a request to a route. */
 export async function follows(name: Route["name"], agent: Agent, asked: Asked): Promise<Response> {
+  if (name === "confirm") await checkRemembered(agent, asked);
   switch (name) {
     case "stream":
     case "confirm":
@@ -105,12 +110,16 @@ const SPECIAL = {
   deleteSession: (agent, asked) => (asked.slot.userId === null ? asked.wipe() : asked.turns.whileDeleting(asked.slot.sessionId, () => agent.deleteSession(asked.slot))),
   deleteUser: (_, asked) => asked.wipe(),
   interrupt: async (agent, asked) => ({ interrupted: await interrupt(agent, asked) }),
-  fork: async (agent, { slot, args }) => {
+  fork: async (agent, asked) => {
+    const { slot, args } = asked;
     if (slot.userId === null) throw new LockgateError("ID_INVALID", "an anonymous session cannot be forked here", { hint: "export it, and import it as another" });
     const [from, to, options] = argumentsOf("fork", slot, args);
     if (to === undefined) throw new LockgateError("ID_INVALID", "the new session is not named", { hint: 'send { "to": "<sessionId>" }' });
-    return agent.fork(from, to, options);
+    return holding(agent).fork(from, to, { ...options, ...heldBy(asked) });
   },
+  switchBranch: (agent, asked) => holding(agent).switchBranch(...argumentsOf("switchBranch", asked.slot, asked.args), heldBy(asked)),
+  putAgentState: (agent, asked) => holding(agent).putAgentState(...argumentsOf("putAgentState", asked.slot, asked.args), heldBy(asked)),
+  importSession: (agent, asked) => holding(agent).importSession(...argumentsOf("importSession", asked.slot, asked.args), heldBy(asked)),
   exportSession: async (agent, { slot, args, turns }) => {
     const [session, format = "lockgate"] = argumentsOf("exportSession", slot, args);
     const type = format === "markdown" ? "text/markdown" : "application/json";
@@ -127,6 +136,9 @@ const SPECIAL = {
   writeFile: (agent, { slot, args }) => agent.files.write(...argumentsOf("writeFile", slot, args)),
   deleteFile: (agent, { slot, args }) => agent.files.delete(...argumentsOf("deleteFile", slot, args)),
 } as const satisfies { readonly [N in MethodName]?: (agent: Agent, asked: Asked) => Promise<unknown> };
+
+/** The agent of an object is always one of this process. */
+const holding = (agent: Agent): HoldingMethods => agent as HoldingMethods;
 
 const isSpecial = (name: MethodName): name is keyof typeof SPECIAL => name in SPECIAL;
 

@@ -19,8 +19,8 @@ export interface Sender {
 export const CALLER = "x-lockgate-caller";
 
 /** The sender as the text of the header. */
-export function toHeader({ caller: { userId, attributes }, session, basePath, maxHeldBytes }: Sender): string {
-  return encodeURIComponent(JSON.stringify({ caller: { userId, attributes }, session, basePath, maxHeldBytes }));
+export function toHeader({ caller: { userId, attributes, rights }, session, basePath, maxHeldBytes }: Sender): string {
+  return encodeURIComponent(JSON.stringify({ caller: { userId, attributes, rights }, session, basePath, maxHeldBytes }));
 }
 
 /** The sender in the header of a request. Throws OPTIONS if there is none. */

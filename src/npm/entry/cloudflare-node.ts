@@ -5,7 +5,7 @@ import type { Agent, AgentOptions } from "../types.js";
 import { createAgent } from "./node.js";
 
 export { handle } from "../edge/handle.js";
-export type { Caller, HandleOptions } from "../edge/handle.js";
+export type { Caller, HandleOptions, Right } from "../edge/handle.js";
 
 /**
  * A Durable Object that hosts the agent of one user: extend the class, return the options of the agent from `options`, and bind

@@ -111,10 +111,17 @@ export type ArgumentOnWire<A = Readonly<Record<string, unknown>>> =
   | { readonly slot: string }
   | { readonly members: { readonly [M in Exclude<keyof NonNullable<A>, "userId">]-?: "text" | "number" } };
 
-/** Verb, path, how each argument travels, and "text" if the answer is not JSON. `:id` in a path is a session. */
+/**
+ * What a caller of a worker may do. "talk": calls, answers, and reading one's own; "manage": everything else that changes
+ * sessions or files; "permissions": changing what tools may do, and leaving plan mode.
+ */
+export type Right = "talk" | "manage" | "permissions";
+
+/** Verb, path, the right that a caller needs, how each argument travels, and "text" if the answer is not JSON. `:id` in a path is a session. */
 export type Row<A extends readonly unknown[] = readonly Readonly<Record<string, unknown>>[]> = readonly [
   verb: Verb,
   path: string,
+  right: Right,
   args: { readonly [I in keyof A]-?: ArgumentOnWire<A[I]> },
   answer?: "text",
 ];
@@ -122,56 +129,56 @@ export type Row<A extends readonly unknown[] = readonly Readonly<Record<string, 
 /** A table with one row for each method. */
 export type Table = { readonly [N in MethodName]: Row<Arguments[N]> };
 
-/** The table. It does not compile if a method has no row, or if an argument is missing in its row. */
+/** The table. It does not compile if a method has no row, or if a row has no right or lacks an argument. */
 export const METHODS = {
-  listSessions: ["GET", "sessions", [":user", { members: { after: "text", limit: "number" } }]],
-  session: ["GET", "sessions/:id", [":id"]],
-  renameSession: ["PATCH", "sessions/:id", [":id", "title"]],
-  deleteSession: ["DELETE", "sessions/:id", [":id"]],
-  history: ["GET", "sessions/:id/history", [":id", { members: { before: "text", limit: "number", branch: "text" } }]],
-  asks: ["GET", "sessions/:id/asks", [":id"]],
-  append: ["POST", "sessions/:id/append", [":id", "messages"]],
-  interrupt: ["POST", "sessions/:id/interrupt", [":id", "message"]],
-  getAgentState: ["GET", "sessions/:id/state", [":id"]],
-  putAgentState: ["PUT", "sessions/:id/state", [":id", "state"]],
-  clearContext: ["POST", "sessions/:id/clear", [":id"]],
-  compact: ["POST", "sessions/:id/compact", [":id"]],
-  undoCompaction: ["POST", "sessions/:id/undo-compaction", [":id"]],
-  setPermissionMode: ["PUT", "sessions/:id/permission-mode", [":id", "mode"]],
-  replacePermissions: ["PUT", "sessions/:id/permissions", [":id", "context"]],
-  enterPlanMode: ["POST", "sessions/:id/plan", [":id"]],
-  exitPlanMode: ["DELETE", "sessions/:id/plan", [":id"]],
-  branches: ["GET", "sessions/:id/branches", [":id"]],
-  switchBranch: ["PUT", "sessions/:id/branch", [":id", "branch"]],
-  fork: ["POST", "sessions/:id/fork", [":id", { slot: "to" }, { members: { upTo: "text" } }]],
-  inspect: ["GET", "sessions/:id/inspect", [":id"]],
-  repairSession: ["POST", "sessions/:id/repair", [":id"]],
-  exportSession: ["GET", "sessions/:id/export", [":id", "format"], "text"],
-  importSession: ["POST", "sessions/:id/import", [":id", "text"]],
-  search: ["GET", "search", ["query", { members: { sessionId: "text", limit: "number" } }]],
-  deleteUser: ["DELETE", "user", [":user"]],
-  listFiles: ["GET", "files", [":user", "path"]],
-  readFile: ["GET", "file", [":user", "path"]],
-  writeFile: ["PUT", "file", [":user", "path", "text"]],
-  deleteFile: ["DELETE", "file", [":user", "path"]],
-  tools: ["GET", "tools", [{ slot: "sessionId" }]],
-  storage: ["GET", "storage", []],
+  listSessions: ["GET", "sessions", "talk", [":user", { members: { after: "text", limit: "number" } }]],
+  session: ["GET", "sessions/:id", "talk", [":id"]],
+  renameSession: ["PATCH", "sessions/:id", "manage", [":id", "title"]],
+  deleteSession: ["DELETE", "sessions/:id", "manage", [":id"]],
+  history: ["GET", "sessions/:id/history", "talk", [":id", { members: { before: "text", limit: "number", branch: "text" } }]],
+  asks: ["GET", "sessions/:id/asks", "talk", [":id"]],
+  append: ["POST", "sessions/:id/append", "manage", [":id", "messages"]],
+  interrupt: ["POST", "sessions/:id/interrupt", "talk", [":id", "message"]],
+  getAgentState: ["GET", "sessions/:id/state", "talk", [":id"]],
+  putAgentState: ["PUT", "sessions/:id/state", "manage", [":id", "state"]],
+  clearContext: ["POST", "sessions/:id/clear", "manage", [":id"]],
+  compact: ["POST", "sessions/:id/compact", "manage", [":id"]],
+  undoCompaction: ["POST", "sessions/:id/undo-compaction", "manage", [":id"]],
+  setPermissionMode: ["PUT", "sessions/:id/permission-mode", "permissions", [":id", "mode"]],
+  replacePermissions: ["PUT", "sessions/:id/permissions", "permissions", [":id", "context"]],
+  enterPlanMode: ["POST", "sessions/:id/plan", "manage", [":id"]],
+  exitPlanMode: ["DELETE", "sessions/:id/plan", "permissions", [":id"]],
+  branches: ["GET", "sessions/:id/branches", "talk", [":id"]],
+  switchBranch: ["PUT", "sessions/:id/branch", "manage", [":id", "branch"]],
+  fork: ["POST", "sessions/:id/fork", "manage", [":id", { slot: "to" }, { members: { upTo: "text" } }]],
+  inspect: ["GET", "sessions/:id/inspect", "talk", [":id"]],
+  repairSession: ["POST", "sessions/:id/repair", "manage", [":id"]],
+  exportSession: ["GET", "sessions/:id/export", "talk", [":id", "format"], "text"],
+  importSession: ["POST", "sessions/:id/import", "manage", [":id", "text"]],
+  search: ["GET", "search", "talk", ["query", { members: { sessionId: "text", limit: "number" } }]],
+  deleteUser: ["DELETE", "user", "manage", [":user"]],
+  listFiles: ["GET", "files", "talk", [":user", "path"]],
+  readFile: ["GET", "file", "talk", [":user", "path"]],
+  writeFile: ["PUT", "file", "manage", [":user", "path", "text"]],
+  deleteFile: ["DELETE", "file", "manage", [":user", "path"]],
+  tools: ["GET", "tools", "talk", [{ slot: "sessionId" }]],
+  storage: ["GET", "storage", "talk", []],
 } as const satisfies Table;
 
-/** The routes of calls, streams and `useChat`, which are not methods of the table: verb and path. `edge/routes.ts` has code for each. */
+/** The routes of calls, streams and `useChat`, which are not methods of the table: verb, path, and the right that a caller needs. `edge/routes.ts` has code for each. */
 export const STREAMS = {
-  stream: ["POST", "sessions/:id/messages"],
-  confirm: ["POST", "sessions/:id/answers"],
-  resend: ["POST", "sessions/:id/resend"],
-  resume: ["POST", "sessions/:id/resume"],
-  attach: ["GET", "sessions/:id/stream"],
-  subscribe: ["GET", "events"],
-  exportUser: ["GET", "export"],
-  chat: ["POST", "chat"],
-  chatMessages: ["GET", "chat/:id"],
-  chatStream: ["GET", "chat/:id/stream"],
-  chatStop: ["POST", "chat/:id/stop"],
-} as const satisfies Readonly<Record<string, readonly [verb: Verb, path: string]>>;
+  stream: ["POST", "sessions/:id/messages", "talk"],
+  confirm: ["POST", "sessions/:id/answers", "talk"],
+  resend: ["POST", "sessions/:id/resend", "talk"],
+  resume: ["POST", "sessions/:id/resume", "talk"],
+  attach: ["GET", "sessions/:id/stream", "talk"],
+  subscribe: ["GET", "events", "talk"],
+  exportUser: ["GET", "export", "talk"],
+  chat: ["POST", "chat", "talk"],
+  chatMessages: ["GET", "chat/:id", "talk"],
+  chatStream: ["GET", "chat/:id/stream", "talk"],
+  chatStop: ["POST", "chat/:id/stop", "talk"],
+} as const satisfies Readonly<Record<string, readonly [verb: Verb, path: string, right: Right]>>;
 
 /** The name of a route that is not a method of the table. */
 export type StreamName = keyof typeof STREAMS;

@@ -11,7 +11,7 @@ type Members = Readonly<Record<string, unknown>>;
 export function toSent<N extends MethodName>(name: N, given: Arguments[N]): { readonly slot: Slot | undefined; readonly members: Members } {
   let slot: Slot | undefined;
   const members: Record<string, unknown> = {};
-  const [, , formats]: Row = METHODS[name];
+  const [, , , formats]: Row = METHODS[name];
   formats.forEach((format, index) => {
     const argument: unknown = given[index];
     if (format === ":id") slot = argument as Slot;
@@ -28,7 +28,7 @@ export function toSent<N extends MethodName>(name: N, given: Arguments[N]): { re
  * It checks nothing: the agent checks its arguments itself, for every caller.
  */
 export function argumentsOf<N extends MethodName>(name: N, slot: { readonly userId: string | null; readonly sessionId: string }, args: Members): Arguments[N] {
-  const [, , formats]: Row = METHODS[name];
+  const [, , , formats]: Row = METHODS[name];
   const given = formats.map((format): unknown => {
     if (format === ":id") return slot;
     if (format === ":user") return slot.userId;

@@ -51,7 +51,7 @@ export class Wire {
   /** Asks a method of the table. The worker's agent has the same table, so the answer has the type that the table says. */
   async ask<N extends MethodName>(name: N, given: Arguments[N]): Promise<Answers[N]> {
     const { slot, members } = toSent(name, given);
-    const [, , , answer]: Row = METHODS[name];
+    const [, , , , answer]: Row = METHODS[name];
     const isText = answer === "text";
     const response = await this.send({ name, slot, args: members, accept: isText ? "*/*" : "application/json" });
     return (await this.read(() => (isText ? response.text() : response.json()))) as Answers[N];

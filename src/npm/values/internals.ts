@@ -1,7 +1,31 @@
 // The internal description of tools, models and built-in stores. It is a hidden member of the public objects.
 
 import type { SendRequest } from "../host/http.js";
-import type { Batch, JsonSchema, Model, ModelDelta, ModelRequest, Schema, Store, Tool, ToolContext } from "../types.js";
+import type { AgentState, Batch, JsonSchema, Model, ModelDelta, ModelRequest, Schema, SessionInfo, Slot, Store, Tool, ToolContext } from "../types.js";
+
+/**
+ * An option of `resend`, `switchBranch`, `fork`, `importSession` and `putAgentState`, for a host that serves clients: the caller
+ * may not change permissions. It is a symbol, so that it cannot come from a client or from other users of the package.
+ */
+export const HOLDS_PERMISSIONS = Symbol("holds permissions");
+
+/** Options with the mark that the caller may not change permissions. */
+export interface Holding {
+  readonly [HOLDS_PERMISSIONS]?: boolean;
+}
+
+/** The mark as Rust reads it. */
+export function heldIn(options: Holding | undefined): { readonly holdsPermissions?: true } {
+  return options?.[HOLDS_PERMISSIONS] === true ? { holdsPermissions: true } : {};
+}
+
+/** The methods of the agent in this process that take the mark. */
+export interface HoldingMethods {
+  switchBranch(slot: Slot, branch: string, options: Holding): Promise<void>;
+  fork(slot: Slot, to: Slot, options: { readonly upTo?: string } & Holding): Promise<SessionInfo>;
+  importSession(slot: Slot, text: string, options: Holding): Promise<SessionInfo>;
+  putAgentState(slot: Slot, state: AgentState, options: Holding): Promise<void>;
+}
 
 const MARK = Symbol.for("lockgate.kind");
 

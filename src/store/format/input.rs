@@ -53,6 +53,9 @@ pub struct Input {
     /// The id of the earlier question that the resend answers again; `None` for the last question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Whether the resend leaves the permissions as they are, and plan mode on: its caller may not change them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub holds_permissions: bool,
     /// The AgentState fields before the question before this one, if they have changed since. The entry of the question keeps
     /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,8 +90,18 @@ impl Input {
     /// Reads a stored input.
     pub fn from_json(value: &Value) -> Read<Input> {
         const KNOWN: &[&str] = &[
-            "callId", "named", "messages", "answers", "asked", "resends", "from", "earlier",
-            "path", "key", "check",
+            "callId",
+            "named",
+            "messages",
+            "answers",
+            "asked",
+            "resends",
+            "from",
+            "holdsPermissions",
+            "earlier",
+            "path",
+            "key",
+            "check",
         ];
         let fields = Fields::of(value)?;
         Ok(Input {
@@ -99,6 +112,7 @@ impl Input {
             asked: fields.optional("asked", json::text)?,
             resends: fields.or_default("resends", json::boolean)?,
             from: fields.optional("from", json::text)?,
+            holds_permissions: fields.or_default("holdsPermissions", json::boolean)?,
             earlier: fields.optional("earlier", Facts::from_json)?,
             path: fields.optional("path", ResendPath::from_json)?,
             rest: fields.rest(KNOWN),

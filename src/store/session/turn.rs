@@ -2,7 +2,7 @@
 
 use crate::json;
 use crate::port::Batch;
-use crate::state::Facts;
+use crate::state::{Facts, PermissionRight};
 use crate::store::format::entry::{EntryKind, Outcome};
 use crate::store::format::head::Head;
 use crate::store::format::lease::Lease;
@@ -73,7 +73,9 @@ impl Session {
     /// Keeps the changes that a resend has made to facts of the session, also if its path becomes a side branch.
     fn keep_facts(&self, head: &mut Head, turn: &TurnCommit) {
         let Some(left) = &self.left else { return };
-        let ours = self.rolls_back.rolled_back(&left.facts, &turn.facts);
+        // Only a change of the turn itself counts here: nothing goes back.
+        let rolls_back = self.rolls_back.with_right(PermissionRight::Given);
+        let ours = rolls_back.rolled_back(&left.facts, &turn.facts);
         if let Some(facts) = Facts::merged(&left.facts, &ours, &head.facts) {
             head.change_facts(&facts);
         }

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::state::Persistence;
 use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::head::Head;
 use crate::store::format::view::ViewPiece;
@@ -13,14 +14,15 @@ use crate::store::session::{Session, TurnCommit, last_line};
 use crate::store::transfer::SessionCopy;
 
 impl Sessions {
-    /// Reads a session up to and including a message; without a message, the whole session. `open` are the turns that are not
+    /// Reads a session up to and including a message; without a message, the whole session. The facts are those of the branch with
+    /// the message, as far as `Persistence` lets them go back. `open` are the turns that are not
     /// logged yet, as the fork logs them. `close` makes results for tool calls that would have none. `None`: there is no such
     /// session.
     pub async fn read_fork(
         &self,
         session: &Session,
         open: Vec<TurnCommit>,
-        up_to: Option<&str>,
+        up_to: Option<(&str, Persistence)>,
         close: CloseOpenCalls<'_>,
     ) -> Result<Option<SessionCopy>> {
         let (slot, Some(mut head)) = (&session.slot, session.head.clone()) else {
@@ -30,11 +32,12 @@ impl Sessions {
         let mut log = self.records().entries(&session.keys, 0, head.next).await?;
         open.into_iter().for_each(|turn| add_turn(&mut log, &mut head, turn));
         let path = |head: &Head| log::path_to(&log, head.leaf.as_ref());
-        let Some(up_to) = up_to else {
+        let Some((up_to, persistence)) = up_to else {
             let entries = path(&head).ok_or_else(|| missing_entry(slot))?;
             return forked(&log, head, entries).ok_or_else(|| missing_entry(slot)).map(Some);
         };
         let others = self.left_heads(session).await?;
+        let facts = head.facts.clone();
         let mut is_whole = true;
         let cut = [head].into_iter().chain(others).find_map(|head| {
             let entries = path(&head);
@@ -44,7 +47,7 @@ impl Sessions {
             entries.truncate(last + 1);
             Some((head, entries, index))
         });
-        let Some((head, entries, index)) = cut else {
+        let Some((mut head, entries, index)) = cut else {
             if !is_whole {
                 return Err(missing_entry(slot));
             }
@@ -52,6 +55,8 @@ impl Sessions {
             return Err(Error::new(ErrorKind::InputInvalid, message)
                 .hint("upTo is the id of a message that history(slot) shows"));
         };
+        // A branch that was left has the facts of that time. Some belong to the session, whatever the branch.
+        head.facts = persistence.rolled_back(&head.facts, &facts);
         cut_off(&log, head, entries, index, close).ok_or_else(|| missing_entry(slot)).map(Some)
     }
 }

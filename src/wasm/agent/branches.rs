@@ -4,7 +4,7 @@ use serde_json::Value;
 use wasm_bindgen::prelude::*;
 
 use crate::json;
-use crate::wasm::agent::request::slot_of;
+use crate::wasm::agent::request::{right_of, slot_of};
 use crate::wasm::agent::{Agent, done};
 use crate::wasm::error::JsResult;
 use crate::wasm::task::PolledTask;
@@ -18,12 +18,13 @@ impl Agent {
         })
     }
 
-    /// Makes another branch current; `request` is a slot and `branch`.
+    /// Makes another branch current; `request` is a slot, `branch`, and `holdsPermissions` if the caller may not change
+    /// permissions.
     #[wasm_bindgen(js_name = switchBranch)]
     pub fn switch_branch(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
             let branch = request.get("branch").and_then(Value::as_str).unwrap_or_default();
-            done(agent.switch_branch(&slot, branch.to_owned()))
+            done(agent.switch_branch_as(right_of(&request), &slot, branch.to_owned()))
         })
     }
 
@@ -33,7 +34,7 @@ impl Agent {
             let up_to = request.get("upTo").and_then(Value::as_str).map(str::to_owned);
             match slot_of(&agent, request.get("from").unwrap_or(&Value::Null)) {
                 Ok(from) => {
-                    let forked = agent.fork(&from, &to, up_to);
+                    let forked = agent.fork_as(right_of(&request), &from, &to, up_to);
                     Box::pin(async move { forked.await.map(|info| json::to_text(&info)) })
                 }
                 Err(error) => Box::pin(std::future::ready(Err(error))),

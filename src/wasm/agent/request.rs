@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::json::{self, Fields, Misread, Read};
 use crate::message::Message;
 use crate::slot::Slot;
+use crate::state::PermissionRight;
 use crate::wasm::agent::options;
 
 /// Reads the request of a call.
@@ -41,6 +42,7 @@ pub(crate) fn call_request(agent: &engine::Agent, request: &Value) -> Result<Cal
         answers,
         resends,
         from: fields.optional("from", json::text).map_err(bad_input)?,
+        right: right_of(request),
         call_id,
         output,
         generate,
@@ -48,6 +50,14 @@ pub(crate) fn call_request(agent: &engine::Agent, request: &Value) -> Result<Cal
         attributes,
         tag,
     })
+}
+
+/// Whether the caller of a request may change permissions.
+pub(crate) fn right_of(request: &Value) -> PermissionRight {
+    match request.get("holdsPermissions") {
+        Some(Value::Bool(true)) => PermissionRight::Missing,
+        _ => PermissionRight::Given,
+    }
 }
 
 /// Reads the input: text, one message or several.

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use crate::engine::Format;
 use crate::json::{self, Fields};
 use crate::message::Message;
-use crate::wasm::agent::request::{bad_input, bad_page};
+use crate::wasm::agent::request::{bad_input, bad_page, right_of};
 use crate::wasm::agent::{Agent, done};
 use crate::wasm::error::JsResult;
 use crate::wasm::task::PolledTask;
@@ -75,7 +75,8 @@ impl Agent {
     #[wasm_bindgen(js_name = putState)]
     pub fn put_state(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
-            match agent.put_state(&slot, request.get("state").unwrap_or(&Value::Null)) {
+            let state = request.get("state").unwrap_or(&Value::Null);
+            match agent.put_state_as(right_of(&request), &slot, state) {
                 Ok(putting) => done(putting),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             }
@@ -115,7 +116,7 @@ impl Agent {
     pub fn import_session(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
             let document = request.get("text").and_then(Value::as_str).unwrap_or_default();
-            match agent.import_session(&slot, document) {
+            match agent.import_session_as(right_of(&request), &slot, document) {
                 Ok(imported) => {
                     Box::pin(async move { imported.await.map(|info| json::to_text(&info)) })
                 }

@@ -287,6 +287,7 @@ fn accepted(sessions: &Sessions, name: &str) -> (Session, Input) {
         asked: None,
         resends: false,
         from: None,
+        holds_permissions: false,
         earlier: None,
         path: None,
         rest: Default::default(),

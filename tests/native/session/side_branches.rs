@@ -93,6 +93,7 @@ fn input(call_id: &str) -> Input {
         asked: None,
         resends: false,
         from: None,
+        holds_permissions: false,
         earlier: None,
         path: None,
         rest: Default::default(),
