@@ -42,8 +42,9 @@ const COOKIE = /(?:^|; )visitor=([0-9a-f-]{36})(?:;|$)/;
 /** A cookie identifies the visitor. Replace this by your own sign-in. */
 function visitor(request: Request): Caller | Response {
   const id = COOKIE.exec(request.headers.get("cookie") ?? "")?.[1];
-  if (id !== undefined) return { userId: id };
-  const said = { code: "ID_INVALID", message: "you are not signed in", hint: "open the page first", status: 401, retryable: false };
+  // Visitors have only their own sessions, so they may also set what the tools may do there, as the page offers it.
+  if (id !== undefined) return { userId: id, rights: ["talk", "manage", "permissions"] };
+  const said = { code: "UNAUTHORIZED", message: "you are not signed in", hint: "open the page first", status: 401, retryable: false };
   return Response.json(said, { status: 401 });
 }
 

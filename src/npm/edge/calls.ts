@@ -5,7 +5,7 @@ import { type Protocol, eventHeaders } from "../protocol/response.js";
 import type { UiChunk } from "../protocol/ui-chunks.js";
 import type { Agent, Answer, Call, CallOptions, Input } from "../types.js";
 import { Shared, eventIn, frame } from "./held.js";
-import { type Next, type Source, outlet, ownBytes } from "./outlet.js";
+import { type Next, type ByteSource, outlet, ownBytes } from "./outlet.js";
 import { type HeldCall, forgottenError } from "./replay.js";
 import { named, refused } from "./reply.js";
 import { heldBy } from "./rights.js";
@@ -111,7 +111,7 @@ interface Following {
 }
 
 /** A client that follows a call. */
-class Follower implements Source {
+class Follower implements ByteSource {
   readonly #call: HeldCall;
   readonly #setup: Following;
   #next: number;

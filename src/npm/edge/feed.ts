@@ -3,14 +3,14 @@
 import type { AgentEvent, SessionEvent } from "../types.js";
 import type { Shared } from "./held.js";
 
-interface Entry {
+interface FeedEntry {
   readonly shared: Shared;
   /** The session of the event; absent for events of the user. */
   readonly sessionId: string | undefined;
 }
 
 /** One listener. */
-export class Listener {
+export class FeedReader {
   /** The number of the next event in the list. */
   next: number;
   /** Whether events were dropped that the listener has not read. */
@@ -25,7 +25,7 @@ export class Listener {
   }
 
   /** Whether the listener gets this event. */
-  hears({ sessionId }: Entry): boolean {
+  hears({ sessionId }: FeedEntry): boolean {
     return this.sessionId === undefined || sessionId === undefined || this.sessionId === sessionId;
   }
 }
@@ -33,9 +33,9 @@ export class Listener {
 /** The events that at least one listener has not read. */
 export class Feed {
   readonly #release: (shared: Shared) => void;
-  readonly #entries: (Entry | undefined)[] = [];
+  readonly #entries: (FeedEntry | undefined)[] = [];
   #start = 0;
-  readonly #listeners = new Set<Listener>();
+  readonly #listeners = new Set<FeedReader>();
 
   constructor(release: (shared: Shared) => void) {
     this.#release = release;
@@ -47,13 +47,13 @@ export class Feed {
   }
 
   /** Adds a listener to a session, or to all. */
-  listen(sessionId: string | undefined): Listener {
-    const listener = new Listener(sessionId, this.#start + this.#entries.length);
+  listen(sessionId: string | undefined): FeedReader {
+    const listener = new FeedReader(sessionId, this.#start + this.#entries.length);
     this.#listeners.add(listener);
     return listener;
   }
 
-  leave(listener: Listener): void {
+  leave(listener: FeedReader): void {
     this.#listeners.delete(listener);
     this.#trim();
   }
@@ -72,7 +72,7 @@ export class Feed {
   }
 
   /** The next event of a listener; undefined if there is none, or if events before it were dropped. */
-  take(listener: Listener): Shared | undefined {
+  take(listener: FeedReader): Shared | undefined {
     while (!listener.isBehind && listener.next < this.#start + this.#entries.length) {
       const entry = this.#entries[listener.next - this.#start];
       listener.next += 1;

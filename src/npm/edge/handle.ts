@@ -5,7 +5,7 @@ import { checkId } from "../values/arguments.js";
 import { bodyOf } from "./body.js";
 import { MAX_HELD_BYTES } from "./held.js";
 import type { Right } from "../protocol/methods.js";
-import { crossed, isAllowed, preflight } from "./origins.js";
+import { crossed, isAllowed, isForgeable, preflight } from "./origins.js";
 import { fromObject, notTaken, refused } from "./reply.js";
 import { rightsOf } from "./rights.js";
 import { CALLER, type Sender, toHeader } from "./sender.js";
@@ -50,6 +50,10 @@ export async function handle(request: Request, options: HandleOptions): Promise<
   const { origins = [] } = options;
   if (!isAllowed(request, origins)) return notTaken(403, "pages of this origin may not send requests", "add the origin to origins");
   if (request.method === "OPTIONS") return preflight(request, origins);
+  if (isForgeable(request)) {
+    const hint = "send the header content-type: application/json, or x-lockgate: 1, with every request that changes something";
+    return crossed(request, origins, refused(new LockgateError("FORBIDDEN", "a page of another site could have sent this request", { hint })));
+  }
   const response = await answered(request, options).catch((error: unknown) => refused(error));
   return crossed(request, origins, response);
 }

@@ -64,7 +64,7 @@ export interface HeldResponse {
 }
 
 /** The budget of one object. */
-export class Held {
+export class HeldBytes {
   /** The most bytes. */
   max = MAX_HELD_BYTES;
   /** The bytes of events and responses. */

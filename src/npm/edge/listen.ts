@@ -4,8 +4,8 @@ import type { Agent, AgentEvent, SessionEvent } from "../types.js";
 import { eventHeaders } from "../protocol/response.js";
 import { cutOffError, pathFor } from "./calls.js";
 import { Shared, frame } from "./held.js";
-import type { Feed, Listener } from "./feed.js";
-import { type Next, type Source, outlet, ownBytes } from "./outlet.js";
+import type { Feed, FeedReader } from "./feed.js";
+import { type Next, type ByteSource, outlet, ownBytes } from "./outlet.js";
 import type { Asked } from "./routes.js";
 import type { Noted } from "./turns.js";
 
@@ -30,13 +30,13 @@ export async function listen(agent: Agent, asked: Asked): Promise<Response> {
 }
 
 /** A client that listens. */
-class Subscriber implements Source {
+class Subscriber implements ByteSource {
   readonly #feed: Feed;
-  readonly #listener: Listener;
+  readonly #listener: FeedReader;
   readonly #read: string;
   #isOver = false;
 
-  constructor(feed: Feed, listener: Listener, read: string) {
+  constructor(feed: Feed, listener: FeedReader, read: string) {
     this.#feed = feed;
     this.#listener = listener;
     this.#read = read;

@@ -1,7 +1,7 @@
 // The body of a response that holds little, however slowly it is read: small chunks, made only when the reader asks for them.
 
 import { Shared } from "./held.js";
-import type { Held, HeldResponse } from "./held.js";
+import type { HeldBytes, HeldResponse } from "./held.js";
 
 /** The size of a chunk. */
 const CHUNK = 16 * 1024;
@@ -13,7 +13,7 @@ const HEARTBEAT = encoder.encode(": keep-alive\n\n");
 export type Next = readonly Shared[] | "later" | "end" | "broken";
 
 /** Where a response gets its bytes from. */
-export interface Source {
+export interface ByteSource {
   /** What comes next. Called again after "later" when `wake` was called. */
   next(): Next;
   /** Called once, with the function that continues a reader that waits. */
@@ -35,8 +35,8 @@ export interface OutletOptions {
 /** One response. */
 class Outlet implements HeldResponse {
   stalledSince: number | undefined = Date.now();
-  readonly #held: Held;
-  readonly #source: Source;
+  readonly #held: HeldBytes;
+  readonly #source: ByteSource;
   readonly #options: OutletOptions;
   readonly #pieces: Shared[];
   /** How much of the first piece is sent. */
@@ -46,7 +46,7 @@ class Outlet implements HeldResponse {
   /** Ends the pull that waits. */
   #sent: (() => void) | undefined;
 
-  constructor(held: Held, source: Source, options: OutletOptions) {
+  constructor(held: HeldBytes, source: ByteSource, options: OutletOptions) {
     this.#held = held;
     this.#source = source;
     this.#options = options;
@@ -148,7 +148,7 @@ class Outlet implements HeldResponse {
 }
 
 /** The body of a response. Throws BUSY if too much is held already. */
-export function outlet(held: Held, source: Source, options: OutletOptions = {}): ReadableStream<Uint8Array> {
+export function outlet(held: HeldBytes, source: ByteSource, options: OutletOptions = {}): ReadableStream<Uint8Array> {
   return new Outlet(held, source, options).body();
 }
 
@@ -158,10 +158,10 @@ export function ownBytes(text: string, sessionId?: string): Shared {
 }
 
 /** A source of nothing: all bytes of the response are its first ones. */
-const EMPTY: Source = { next: () => "end", onWake: () => {}, leave: () => {} };
+const EMPTY: ByteSource = { next: () => "end", onWake: () => {}, leave: () => {} };
 
 /** A response with this text. While it is not read, its bytes are held. */
-export function answerOf(held: Held, text: string, { sessionId, headers }: { readonly sessionId: string; readonly headers: Record<string, string> }): Response {
+export function answerOf(held: HeldBytes, text: string, { sessionId, headers }: { readonly sessionId: string; readonly headers: Record<string, string> }): Response {
   // A short answer goes to the platform at once.
   if (text.length < CHUNK) return new Response(text, { headers });
   return new Response(outlet(held, EMPTY, { first: [ownBytes(text, sessionId)], isWhole: true }), { headers });

@@ -3,13 +3,13 @@
 import type { CallHandle } from "../call/call.js";
 import { LockgateError, fromCore } from "../errors.js";
 import type { AgentEvent, Reply, Slot } from "../types.js";
-import { type Held, type Shared, eventIn, sharedEvent } from "./held.js";
+import { type HeldBytes, type Shared, eventIn, sharedEvent } from "./held.js";
 
 /** One call of an object. Its events are kept while there is room for them. */
 export class HeldCall {
   readonly id: string;
   readonly slot: Slot;
-  readonly #held: Held;
+  readonly #held: HeldBytes;
   readonly #events: Shared[] = [];
   /** The number of the first event that is kept. */
   #start = 0;
@@ -24,7 +24,7 @@ export class HeldCall {
   /** Whether the session is deleted: the events that still come are not kept. */
   #isDeleted = false;
 
-  constructor(held: Held, handle: CallHandle) {
+  constructor(held: HeldBytes, handle: CallHandle) {
     this.id = handle.id;
     this.slot = handle.slot;
     this.#held = held;

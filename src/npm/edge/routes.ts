@@ -9,7 +9,7 @@ import type { HoldingMethods } from "../values/internals.js";
 import { begin, follow, show } from "./calls.js";
 import { chat, chatMessages, chatStream } from "./chat.js";
 import { listen } from "./listen.js";
-import { type Next, type Source, answerOf, outlet, ownBytes } from "./outlet.js";
+import { type Next, type ByteSource, answerOf, outlet, ownBytes } from "./outlet.js";
 import { notTaken } from "./reply.js";
 import { checkRemembered, heldBy } from "./rights.js";
 import type { Turns } from "./turns.js";
@@ -169,7 +169,7 @@ function exported(agent: Agent, { slot, turns }: Asked): Response {
     isAsked = false;
     wake();
   };
-  const source: Source = {
+  const source: ByteSource = {
     next() {
       const next = found;
       if (next === "end" || next === "broken") return next;

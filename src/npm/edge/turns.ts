@@ -3,7 +3,7 @@
 import type { CallHandle } from "../call/call.js";
 import type { AgentEvent, Call, SessionEvent } from "../types.js";
 import { Feed } from "./feed.js";
-import { Held, sharedEvent } from "./held.js";
+import { HeldBytes, sharedEvent } from "./held.js";
 import { HeldCall } from "./replay.js";
 
 /** The part of a Durable Object's storage that is used besides the store. */
@@ -50,7 +50,7 @@ const nameOf = (sessionId: string, callId: string): string => `${sessionId}\n${c
 
 /** The calls of one object. */
 export class Turns {
-  readonly held: Held;
+  readonly held: HeldBytes;
   /** The events for clients that listen to sessions. */
   readonly feed: Feed;
   readonly #storage: ObjectStorage;
@@ -65,7 +65,7 @@ export class Turns {
   constructor(storage: ObjectStorage) {
     this.#storage = storage;
     this.feed = new Feed((shared) => this.held.release(shared));
-    this.held = new Held({ finished: { shed: () => this.#shedFinished() }, waiting: this.feed, running: { shed: () => this.#shedRunning() } });
+    this.held = new HeldBytes({ finished: { shed: () => this.#shedFinished() }, waiting: this.feed, running: { shed: () => this.#shedRunning() } });
   }
 
   /** The number of running calls. */

@@ -97,12 +97,13 @@ test("the other methods of an agent exist too", async () => {
   const state = await said(await dora("sessions/s/state"));
   await said(await put(dora, "sessions/s/state", { state: { ...state, context: state.context.slice(0, 1) } }));
   await refused(await put(dora, "sessions/s/state", { state }), 409, "SUPERSEDED");
-  await said(await put(dora, "sessions/s/permission-mode", { mode: "explore" }));
+  const admin = asker(() => hosted, "dora", "talk manage permissions");
+  await said(await put(admin, "sessions/s/permission-mode", { mode: "explore" }));
   const { permission_context } = await said(await dora("sessions/s/state"));
-  await said(await put(dora, "sessions/s/permissions", { context: { ...permission_context, mode: "default" } }));
+  await said(await put(admin, "sessions/s/permissions", { context: { ...permission_context, mode: "default" } }));
   await said(await dora("sessions/s/plan", {}));
   assert.equal((await said(await dora("sessions/s/state"))).plan_mode_context.plan_active, true);
-  await said(await remove(dora, "sessions/s/plan"));
+  await said(await remove(admin, "sessions/s/plan"));
   assert.ok((await said(await dora("sessions/s/inspect"))).parts.length > 0);
   await said(await put(dora, "file", { path: "notes/a.md", text: "noted" }));
   assert.deepEqual(await said(await dora("files")), ["notes/a.md"]);
@@ -244,7 +245,7 @@ test("an invalid request is answered with code, hint and status", async () => {
   await refused(await alice("sessions/none/resend", {}), 409, "NO_ANCHOR");
   await refused(await alice("sessions/s/answers", { answers: [] }), 400, "INPUT_INVALID");
   await refused(await alice("chat", { id: "s" }), 400, "INPUT_INVALID");
-  await refused(await put(alice, "sessions/s/permission-mode", { mode: "anything" }), 400, "INPUT_INVALID");
+  await refused(await put(asker(() => hosted, "alice", "permissions"), "sessions/s/permission-mode", { mode: "anything" }), 400, "INPUT_INVALID");
   await refused(await alice("file?path=../out"), 400, "PATH_INVALID");
   const outside = await fetch(hosted.url.replace("/agent", "/other"), { headers: { "x-user": "alice" } });
   await refused(outside, 404, "INPUT_INVALID");

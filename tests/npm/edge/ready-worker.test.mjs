@@ -43,8 +43,8 @@ test("the ready worker serves the page and gives it the address of the agent; ev
   assert.equal(reason, "asking");
   assert.equal((await as(one).listSessions(null)).length, 1);
   assert.deepEqual(await as(other).listSessions(null), []);
-  await assert.rejects(as({}).listSessions(null), { code: "ID_INVALID" });
-  await assert.rejects(as({ cookie: "visitor=alice" }).listSessions(null), { code: "ID_INVALID" });
+  await assert.rejects(as({}).listSessions(null), { code: "UNAUTHORIZED", status: 401 });
+  await assert.rejects(as({ cookie: "visitor=alice" }).listSessions(null), { code: "UNAUTHORIZED", status: 401 });
   assert.equal((await fetch(new URL("nothing.js", edge.url))).status, 404);
 });
 

@@ -47,7 +47,7 @@ export default {
     authenticate: (request) => {
       const user = request.headers.get("x-user");
       if (user === null) return new Response("who are you?", { status: 401 });
-      return { userId: user === "anonymous" ? null : user, attributes: { from: user } };
+      return { userId: user === "anonymous" ? null : user, attributes: { from: user }, rights: request.headers.get("x-rights")?.split(" ") };
     },
     rateLimit: (caller) => caller.userId !== "greedy",
     ${more}
@@ -147,13 +147,13 @@ async function workerds() {
   return rows.filter(([, parent, name]) => Number(parent) === process.pid && name.includes("workerd")).map(([pid]) => Number(pid));
 }
 
-/** Sends a request to the worker as a user. With `body` it is a POST unless a method is given. */
-export function asker(hosted, user) {
+/** Sends a request to the worker as a user, with these rights if they are given. With `body` it is a POST unless a method is given. */
+export function asker(hosted, user, rights) {
   return async (path, body, init = {}) => {
     const { headers, ...rest } = init;
     return fetch(`${hosted().url}/${path}`, {
       method: body === undefined ? "GET" : "POST",
-      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(user === undefined ? {} : { "x-user": user }), ...headers },
+      headers: { "content-type": "application/json", ...(user === undefined ? {} : { "x-user": user }), ...(rights === undefined ? {} : { "x-rights": rights }), ...headers },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
       ...rest,
     });
