@@ -76,6 +76,11 @@ export abstract class AgentHost<Env = unknown> {
     return this.#agent;
   }
 
+  /** How many bytes the object holds for its clients now, at most `maxHeldBytes`: for your own metrics. */
+  protected get heldBytes(): number {
+    return this.#turns.held.bytes;
+  }
+
   /** Answers a request from `handle`. */
   async fetch(request: Request): Promise<Response> {
     try {
