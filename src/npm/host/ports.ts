@@ -4,6 +4,7 @@ import type { CallHandle } from "../call/call.js";
 import type { JsDeltas, JsModel, JsPorts, JsResponse, JsRun, JsStore, JsTool } from "../glue.js";
 import { deepFrozen } from "../values/frozen.js";
 import { markSignal, toolSession, runInside } from "../turn/reentrancy.js";
+import type { ToolSession } from "../turn/reentrancy.js";
 import { storeInternals } from "../values/internals.js";
 import type { SyncStore, ModelInternals, ToolInternals } from "../values/internals.js";
 import { lockPort, storeLocks } from "./lock-port.js";
@@ -154,32 +155,42 @@ function written(answer: unknown, call: CallHandle | undefined, name: string): s
   return wellFormed(JSON.stringify(blocks), () => call?.warn("text", `half a character was replaced in what the tool "${name}" answered`));
 }
 
-function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool: ToolInternals): JsTool {
-  /** Starts code of the user for one call of the tool. */
-  const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext, stopped: Promise<void>) => Promise<string>): JsRun => {
-    const inside = toolSession(calls, calls.get(tag)?.slot ?? { sessionId: "" });
-    let controller: AbortController | undefined;
-    let isStopped = false;
-    /** Whether the engine waits for the tool no longer. What it emits then is too late. */
-    let isOver = false;
-    let tellStopped!: () => void;
-    const stopped = new Promise<void>((resolve) => (tellStopped = resolve));
-    const abort = (): void => controller?.abort(new DOMException("the call was stopped", "AbortError"));
-    const stop = (): void => {
+/** How a run of a tool is stopped, and what it sees of that. */
+function stoppingOf(inside: ToolSession) {
+  let controller: AbortController | undefined;
+  let isStopped = false;
+  /** Whether the engine waits for the tool no longer. What it emits then is too late. */
+  let isOver = false;
+  let tell!: () => void;
+  const stopped = new Promise<void>((resolve) => (tell = resolve));
+  const abort = (): void => controller?.abort(new DOMException("the call was stopped", "AbortError"));
+  return {
+    stopped,
+    isOver: (): boolean => isOver,
+    end: (): void => void (isOver = true),
+    stop(): void {
       isStopped = isOver = true;
       queueMicrotask(abort);
-      tellStopped();
-    };
+      tell();
+    },
     // Created on first use, because most tools never use it.
-    const signal = (): AbortSignal => {
+    signal(): AbortSignal {
       if (controller === undefined) {
         controller = new AbortController();
         markSignal(controller.signal, inside);
         if (isStopped) abort();
       }
       return controller.signal;
-    };
-    const forget = instance.onCrash(stop);
+    },
+  };
+}
+
+function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool: ToolInternals): JsTool {
+  /** Starts code of the user for one call of the tool. */
+  const begin = (tag: number, toolCallId: string, input: unknown, work: (checked: unknown, context: ToolContext, stopped: Promise<void>) => Promise<string>): JsRun => {
+    const inside = toolSession(calls, calls.get(tag)?.slot ?? { sessionId: "" });
+    const stopping = stoppingOf(inside);
+    const forget = instance.onCrash(stopping.stop);
     const run = async (): Promise<string> => {
       // Code of the user must not run while Rust is on the stack, because it may call into Rust.
       await null;
@@ -189,10 +200,10 @@ function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool:
         suspended = shortened(String(reason), MAX_CHARS).kept;
         throw new DOMException("the call is suspended until its result is handed in", "AbortError");
       };
-      const context = call?.contextOf(mirrors, toolCallId, { signal, suspend, isOver: () => isOver }) ?? ({} as ToolContext);
+      const context = call?.contextOf(mirrors, toolCallId, { suspend, signal: stopping.signal, isOver: stopping.isOver }) ?? ({} as ToolContext);
       const checked = await validated(tool.schema, input);
       try {
-        const answer = await runInside(inside, () => work(checked, context, stopped));
+        const answer = await runInside(inside, () => work(checked, context, stopping.stopped));
         if (suspended === undefined) return answer;
       } catch (error) {
         if (suspended === undefined) throw error;
@@ -201,12 +212,12 @@ function toolPort(instance: Instance, calls: Calls, mirrors: MessageCache, tool:
     };
     return {
       output: run().finally(() => {
-        isOver = true;
+        stopping.end();
         forget();
       }),
       cancel() {
         forget();
-        stop();
+        stopping.stop();
       },
     };
   };
