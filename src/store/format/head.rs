@@ -4,8 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::Error;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::json::{self, Fields, Misread, Object, Read};
 use crate::message::Edits;
 use crate::seams;
