@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use crate::engine::agent_for_caller::AgentForCaller;
 use crate::engine::background;
 use crate::engine::call::Call;
 use crate::engine::call::cancel::Cause;
@@ -17,7 +18,7 @@ use crate::engine::parts::AgentParts;
 use crate::engine::session::edit::{self, Changing};
 use crate::engine::session::indexing::index_now;
 use crate::engine::session::transfer::{self, Format};
-use crate::engine::session::{branch, lease, users};
+use crate::engine::session::{lease, users};
 use crate::engine::subagent::children::Child;
 use crate::engine::tool_list::{self, ToolInfo};
 use crate::error::Error;
@@ -311,19 +312,14 @@ impl Agent {
         edit::exit_plan_mode(&self.0.sessions, slot)
     }
 
-    /// Replaces the state of a session, if the session has not changed since the state was read.
-    pub fn put_state(&self, slot: &Slot, state: &Value) -> Result<Changing<()>> {
-        self.put_state_as(PermissionRight::Given, slot, state)
+    /// The methods that can change permissions, for a caller with this right.
+    pub fn with_right(&self, right: PermissionRight) -> AgentForCaller<'_> {
+        AgentForCaller::new(&self.0.sessions, right)
     }
 
-    /// The same for a caller with this right. Without the right, a state with other permissions is refused with FORBIDDEN.
-    pub fn put_state_as(
-        &self,
-        right: PermissionRight,
-        slot: &Slot,
-        state: &Value,
-    ) -> Result<Changing<()>> {
-        edit::put_state(&self.0.sessions, slot, state, right)
+    /// Replaces the state of a session, if the session has not changed since the state was read.
+    pub fn put_state(&self, slot: &Slot, state: &Value) -> Result<Changing<()>> {
+        self.with_right(PermissionRight::Given).put_state(slot, state)
     }
 
     /// Replaces the older messages of a context by a summary. If the summary fails, nothing changes.
@@ -340,17 +336,7 @@ impl Agent {
 
     /// Makes another branch current, with the state that the branch had when it was left.
     pub fn switch_branch(&self, slot: &Slot, branch: String) -> Changing<()> {
-        self.switch_branch_as(PermissionRight::Given, slot, branch)
-    }
-
-    /// The same for a caller with this right. Without the right, the permissions stay as they are.
-    pub fn switch_branch_as(
-        &self,
-        right: PermissionRight,
-        slot: &Slot,
-        branch: String,
-    ) -> Changing<()> {
-        branch::switch(&self.0.sessions, slot, branch, right)
+        self.with_right(PermissionRight::Given).switch_branch(slot, branch)
     }
 
     /// Copies a session into a new one: all of it, or up to and including the message `up_to`. An existing session with
@@ -361,34 +347,12 @@ impl Agent {
         to: &Slot,
         up_to: Option<String>,
     ) -> Changing<Option<SessionInfo>> {
-        self.fork_as(PermissionRight::Given, slot, to, up_to)
-    }
-
-    /// The same for a caller with this right. Without the right, the copy has the permissions that the session has now.
-    pub fn fork_as(
-        &self,
-        right: PermissionRight,
-        slot: &Slot,
-        to: &Slot,
-        up_to: Option<String>,
-    ) -> Changing<Option<SessionInfo>> {
-        branch::fork(&self.0.sessions, slot, to, (up_to, right))
+        self.with_right(PermissionRight::Given).fork(slot, to, up_to)
     }
 
     /// Creates a session from a document. An existing session with messages is not replaced.
     pub fn import_session(&self, slot: &Slot, text: &str) -> Result<Changing<Option<SessionInfo>>> {
-        self.import_session_as(PermissionRight::Given, slot, text)
-    }
-
-    /// The same for a caller with this right. Without the right, a document with other permissions than the agent's own is
-    /// refused with FORBIDDEN.
-    pub fn import_session_as(
-        &self,
-        right: PermissionRight,
-        slot: &Slot,
-        text: &str,
-    ) -> Result<Changing<Option<SessionInfo>>> {
-        transfer::import(&self.0.sessions, slot, text, right)
+        self.with_right(PermissionRight::Given).import_session(slot, text)
     }
 
     /// Repairs a session with unreadable records: its head is rebuilt from its log. Unreadable bytes are kept apart. A

@@ -93,6 +93,7 @@
 //! ```
 
 mod agent;
+mod agent_for_caller;
 mod background;
 mod builder;
 mod built_in_tools;

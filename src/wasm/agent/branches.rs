@@ -24,7 +24,7 @@ impl Agent {
     pub fn switch_branch(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
             let branch = request.get("branch").and_then(Value::as_str).unwrap_or_default();
-            done(agent.switch_branch_as(right_of(&request), &slot, branch.to_owned()))
+            done(agent.with_right(right_of(&request)).switch_branch(&slot, branch.to_owned()))
         })
     }
 
@@ -34,7 +34,7 @@ impl Agent {
             let up_to = request.get("upTo").and_then(Value::as_str).map(str::to_owned);
             match slot_of(&agent, request.get("from").unwrap_or(&Value::Null)) {
                 Ok(from) => {
-                    let forked = agent.fork_as(right_of(&request), &from, &to, up_to);
+                    let forked = agent.with_right(right_of(&request)).fork(&from, &to, up_to);
                     Box::pin(async move { forked.await.map(|info| json::to_text(&info)) })
                 }
                 Err(error) => Box::pin(std::future::ready(Err(error))),

@@ -76,7 +76,7 @@ impl Agent {
     pub fn put_state(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
             let state = request.get("state").unwrap_or(&Value::Null);
-            match agent.put_state_as(right_of(&request), &slot, state) {
+            match agent.with_right(right_of(&request)).put_state(&slot, state) {
                 Ok(putting) => done(putting),
                 Err(error) => Box::pin(std::future::ready(Err(error))),
             }
@@ -116,7 +116,7 @@ impl Agent {
     pub fn import_session(&self, request: &str) -> JsResult<PolledTask> {
         self.on_slot(request, |agent, slot, request| {
             let document = request.get("text").and_then(Value::as_str).unwrap_or_default();
-            match agent.import_session_as(right_of(&request), &slot, document) {
+            match agent.with_right(right_of(&request)).import_session(&slot, document) {
                 Ok(imported) => {
                     Box::pin(async move { imported.await.map(|info| json::to_text(&info)) })
                 }

@@ -4,14 +4,14 @@ use std::future::ready;
 use std::rc::Rc;
 
 use crate::support::*;
-use lockgate::engine::{Agent, Builder, CallRequest, Ended, Options, RuntimeContext};
+use lockgate::engine::{Agent, Builder, CallRequest, Ended, Format, Options, RuntimeContext};
 use lockgate::error::{ErrorKind, Result};
 use lockgate::event::Reason;
 use lockgate::future::Local;
 use lockgate::message::Block;
 use lockgate::model::scripted::{Line, ScriptedModel};
 use lockgate::port::{Opinion, OwnDecision, Tool, ToolRun, ToolSpec};
-use lockgate::state::{Kept, Persistence, Task, TaskState};
+use lockgate::state::{Kept, PermissionMode, PermissionRight, Persistence, Task, TaskState};
 use serde_json::{Value, json};
 
 /// A tool that asks a person unless a rule allows it, and adds a task.
@@ -152,4 +152,65 @@ fn permissions_are_kept_unless_something_else_is_said() {
     assert_eq!(read(json!({ "skills": false })).skills, Kept::No);
     assert!(Persistence::from_json(&json!({ "plan": "sometimes" })).is_err());
     assert!(Persistence::from_json(&json!({ "conversation": "keep" })).is_err());
+}
+
+fn set_mode(agent: &Agent, mode: PermissionMode) {
+    block_on(agent.change_permissions(&slot("s1"), move |context| context.mode = mode)).unwrap();
+}
+
+fn mode_of(agent: &Agent, session: &str) -> PermissionMode {
+    block_on(agent.state(&slot(session))).unwrap().facts.permission_context.mode
+}
+
+/// A session whose left branch has the mode "bypass", and whose current one has not. Returns the question before the branches.
+fn narrowed(persistence: Persistence) -> (Agent, String, String) {
+    let lines = ["one", "two", "three", "four", "five"].map(Line::says).into();
+    let agent = agent_with(persistence, lines);
+    ask(&agent, "s1", "first").unwrap();
+    set_mode(&agent, PermissionMode::Bypass);
+    let second = ask(&agent, "s1", "second").unwrap();
+    resend(&agent).unwrap();
+    set_mode(&agent, PermissionMode::Default);
+    let left = block_on(agent.branches(&slot("s1"))).unwrap().into_iter().find(|it| !it.current);
+    (agent, left.unwrap().id, second.messages[0].id.clone())
+}
+
+#[test]
+fn a_caller_without_the_right_gets_no_other_permissions_back_by_a_branch_a_resend_or_a_fork() {
+    for persistence in [Persistence::ALL, Persistence::default()] {
+        let right = PermissionRight::Missing;
+        let (agent, branch, question) = narrowed(persistence);
+        let fork = agent.with_right(right).fork(&slot("s1"), &slot("s2"), Some(question));
+        block_on(fork).unwrap();
+        assert_eq!(mode_of(&agent, "s2"), PermissionMode::Default, "by a fork");
+        block_on(agent.with_right(right).switch_branch(&slot("s1"), branch)).unwrap();
+        assert_eq!(mode_of(&agent, "s1"), PermissionMode::Default, "by a branch");
+        let again = CallRequest { messages: Vec::new(), resends: true, right, ..request("s1", "") };
+        block_on(agent.begin(again).unwrap().finish()).unwrap();
+        assert_eq!(mode_of(&agent, "s1"), PermissionMode::Default, "by a resend");
+    }
+}
+
+#[test]
+fn permissions_that_belong_to_the_session_are_those_of_now_in_a_fork_of_a_branch_that_was_left() {
+    let (agent, _, question) = narrowed(Persistence::default());
+    block_on(agent.fork(&slot("s1"), &slot("s2"), Some(question))).unwrap();
+    assert_eq!(mode_of(&agent, "s2"), PermissionMode::Default);
+}
+
+#[test]
+fn a_state_or_a_document_with_other_permissions_is_refused_without_the_right() {
+    let right = PermissionRight::Missing;
+    let (agent, ..) = narrowed(Persistence::ALL);
+    let mut state = serde_json::to_value(block_on(agent.state(&slot("s1"))).unwrap()).unwrap();
+    block_on(agent.with_right(right).put_state(&slot("s1"), &state).unwrap()).unwrap();
+    state["revision"] = json!(block_on(agent.state(&slot("s1"))).unwrap().revision);
+    state["permission_context"]["mode"] = json!("bypass");
+    let put = block_on(agent.with_right(right).put_state(&slot("s1"), &state).unwrap());
+    assert_eq!(put.unwrap_err().kind(), ErrorKind::Forbidden);
+    let document = block_on(agent.export_session(&slot("s1"), Format::Lockgate)).unwrap();
+    // The branch that was left has the mode "bypass".
+    let imported = agent.with_right(right).import_session(&slot("s3"), &document);
+    assert_eq!(imported.err().map(|error| error.kind()), Some(ErrorKind::Forbidden));
+    block_on(agent.import_session(&slot("s3"), &document).unwrap()).unwrap();
 }

@@ -175,7 +175,7 @@ test("a request that changes something and that any page could send is refused, 
   }
 });
 
-test("the origin * may read without cookies, and only named origins get them", async () => {
+test("an origin that only * allows reads without cookies, and only named origins get them", async () => {
   const ida = as("ida");
   const from = async (origin) => {
     const { headers } = await ida("sessions", undefined, { headers: { origin } });
