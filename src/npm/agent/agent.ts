@@ -126,8 +126,7 @@ export class AgentHandle implements Agent {
 
   async listSessions(userId: string | null, page: { after?: string; limit?: number } = {}): Promise<SessionInfo[]> {
     if (userId !== null) checkId("userId", userId);
-    const request = JSON.stringify({ userId, ...checkPage(page) });
-    return this.#ask("listSessions", request);
+    return this.#ask("listSessions", JSON.stringify({ userId, ...checkPage(page) }));
   }
 
   async listUsers(page: { after?: string; limit?: number } = {}): Promise<UserInfo[]> {
@@ -140,9 +139,8 @@ export class AgentHandle implements Agent {
 
   async deleteUser(userId: string | null): Promise<void> {
     if (userId !== null) checkId("userId", userId);
-    const request = JSON.stringify({ userId });
     if (isInsideUser(this.#calls, userId)) throw reentrant("deleteUser");
-    await this.#ask("deleteUser", request);
+    await this.#ask("deleteUser", JSON.stringify({ userId }));
     this.#later(this.#subscriptions.userDeleted(userId));
   }
 
@@ -165,8 +163,7 @@ export class AgentHandle implements Agent {
   }
 
   async search(query: string, options: SearchOptions): Promise<SearchHit[]> {
-    const request = checkSearch(query, options);
-    const hits = await this.#ask("search", request);
+    const hits = await this.#ask("search", checkSearch(query, options));
     this.#later(this.#afterwards());
     return hits;
   }
