@@ -64,6 +64,8 @@ export const settings = {
       durable: "Durable: this browser keeps it until you delete it.",
       "may-be-evicted": "May be evicted: the browser may delete it when space is short.",
       "memory-only": "Memory only: gone when this page is closed.",
+      "not-durable": "Not durable: a crash may lose the last messages.",
+      unknown: "Not known: this store does not say how safely it keeps sessions.",
     },
     durabilityAtWorker: {
       durable: "Durable: the worker keeps it until it is deleted.",

@@ -30,13 +30,17 @@ export async function storageReport(store: Store, crossTab: boolean): Promise<St
   }
   const isBrowsers = capabilities.shared === "origin";
   const { persisted, usage, quota } = isBrowsers ? await browserStorage() : NOTHING_KNOWN;
-  const durability = durabilityOf(capabilities, persisted);
+  const asked = await store.report?.();
+  const durability = asked?.durability ?? durabilityOf(capabilities, persisted);
   const isApart = isBrowsers && !crossTab;
   const warnings = [
     durability === "memory-only" && "sessions are kept in memory only: they are gone when this page, worker or process ends",
     isBrowsers && !persisted && EVICTED,
     isBrowsers && capabilities.durability === "none" && KILLED,
-    !isBrowsers && durability === "may-be-evicted" && "the store may drop records by itself, or lose the last ones when it is stopped hard",
+    isBrowsers && capabilities.durability === "process" && RELAXED,
+    !isBrowsers && asked === undefined && durability === "may-be-evicted" && "the store may drop records by itself",
+    !isBrowsers && asked === undefined && durability === "not-durable" && UNSAFE[capabilities.durability],
+    ...(asked?.warnings ?? []),
     isBrowsers && crossTab && webLocks() === undefined && "this insecure page has no Web Locks: tabs wait for each other through the store, which is slower",
     isApart && "tabs that use one session do not wait for each other: if two turns overlap, one may end as SUPERSEDED",
     usage !== null && quota !== null && usage > NEARLY_FULL * quota && "the browser's storage for this site is nearly full: delete or export sessions",
@@ -56,12 +60,20 @@ const EVICTED =
   "call navigator.storage.persist() on a click, or export what matters";
 const KILLED = "localStorage loses the last turns when the browser is killed: prefer indexedDbStore()";
 
+const RELAXED = 'a crash of the operating system or a power cut loses the last turns: use indexedDbStore(name, { durability: "strict" })';
+const UNSAFE = {
+  none: "the store loses the last turns when it is stopped hard",
+  process: "the store loses the last turns when the machine crashes or its power is cut",
+  disk: false,
+} as const;
+
 const NO_NUMBERS = { usage: null, quota: null };
 const NOTHING_KNOWN = { persisted: false, ...NO_NUMBERS };
 
 function durabilityOf({ shared, durability, evictable }: StoreCapabilities, persisted: boolean): StorageReport["durability"] {
   if (shared === "process" && durability === "none") return "memory-only";
-  return durability === "none" || (evictable && !persisted) ? "may-be-evicted" : "durable";
+  if (evictable && !persisted) return "may-be-evicted";
+  return durability === "disk" ? "durable" : "not-durable";
 }
 
 /** What the browser reports about the storage of this origin, or NOTHING_KNOWN. */

@@ -1,10 +1,11 @@
 // `fileStore`: files in a folder, for Node. Each user has a folder, and several processes may use the store at once.
 
+import * as fs from "node:fs/promises";
 import path from "node:path";
 import process from "node:process";
 
 import { LockgateError } from "../errors.js";
-import type { Batch, Store, StoreCapabilities, StoredRecord } from "../types/store.js";
+import type { Batch, Store, StoreCapabilities, StoreReport, StoredRecord } from "../types/store.js";
 import { fromDisk, isFolder, namesIn } from "./files/disk.js";
 import { Journal } from "./files/journal.js";
 import { byPartition, isPart, listAll, partitionOfBatch, partitionOfPrefix } from "./keys.js";
@@ -82,6 +83,7 @@ export function fileStore(directory: string, options: FileStoreOptions = {}): St
       const partition = partitionOfBatch(batch);
       return partition === undefined ? "ok" as const : journalOf(partition).commit(batch);
     }),
+    report: () => durabilityOf(root),
     async close() {
       await Promise.all([...journals.values()].map((journal) => journal.idle()));
       journals.clear();
@@ -116,6 +118,23 @@ function warnOnce(root: string): (error: unknown) => void {
       detail: "The sessions are stored. The logs are written with the next commit, or made anew at the next opening.",
     });
   };
+}
+
+/** What the file system of the folder says about how long files stay. */
+async function durabilityOf(root: string): Promise<StoreReport> {
+  if (!(await isInMemory(root))) return { durability: "durable", warnings: [] };
+  return { durability: "not-durable", warnings: [`${root} is in memory (tmpfs): sessions are gone when the machine or container restarts. Use a folder on a disk`] };
+}
+
+/** The type by which Linux marks file systems in memory. */
+const TMPFS = 0x01021994;
+
+/** Whether the folder, or the one in which it will be made, is on a file system in memory. */
+async function isInMemory(folder: string): Promise<boolean> {
+  const found = await fs.statfs(folder).catch(() => undefined);
+  const parent = path.dirname(folder);
+  if (found === undefined) return parent !== folder && isInMemory(parent);
+  return process.platform === "linux" && found.type === TMPFS;
 }
 
 /** The method, with errors of the file system turned into LockgateErrors. */

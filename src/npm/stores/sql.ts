@@ -9,6 +9,7 @@ import { endOf } from "./keys.js";
 import type { Page } from "./keys.js";
 import { Connections } from "./sql-connection.js";
 import type { Query, SqlClient } from "./sql-connection.js";
+import { durabilityOfServer } from "./sql-durability.js";
 import { fromSql, numberOf } from "./sql-errors.js";
 
 const CAPABILITIES: StoreCapabilities = {
@@ -66,6 +67,7 @@ export function sqlStore(client: SqlClient, options: { readonly dialect: "mysql"
       const statements = statementsOf(name, batch, largest);
       return retryDeadlocks(() => connections.transaction((query) => apply(query, name, batch, statements)));
     }),
+    report: withTypedErrors(() => connections.use((query) => durabilityOfServer(query, table))),
   };
 }
 

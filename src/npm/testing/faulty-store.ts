@@ -34,6 +34,7 @@ export function faultyStore(store: Store, plan: FaultPlan): Store {
     get: (keys) => faulty("get", () => store.get(keys)),
     list: (prefix, options) => faulty("list", () => store.list(prefix, options)),
     commit: (batch) => faulty("commit", () => store.commit(batch), batch),
+    ...(store.report === undefined ? {} : { report: () => store.report!() }),
     close: async () => store.close?.(),
   };
 }

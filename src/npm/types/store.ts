@@ -20,8 +20,18 @@ export interface Store {
   ): Promise<readonly (StoredRecord & { readonly key: string })[]>;
   /** Applies the whole batch or nothing. Removes come before puts. With `expect`, the batch is applied only if that key still has that revision (null: no record); otherwise the answer is "conflict". */
   commit(batch: Batch): Promise<"ok" | "conflict">;
+  /** What the store knows now about how long its records stay. `storage()` asks for it. Without this method the capabilities answer. */
+  report?(): Promise<StoreReport>;
   /** Frees connections, files and the like. */
   close?(): Promise<void>;
+}
+
+/** How long the records of a store stay. `warnings` are sentences for people. */
+export interface StoreReport {
+  /** As in `StorageReport`. */
+  readonly durability: StorageReport["durability"];
+  /** What may be lost, and the setting to change. Empty if there is nothing to say. */
+  readonly warnings: readonly string[];
 }
 
 /** A record: its bytes, and the revision of the batch that put it. */
@@ -66,7 +76,11 @@ export interface StoreCapabilities {
 export interface StorageReport {
   /** The name of the store. */
   readonly store: string;
-  /** "durable": records stay. "may-be-evicted": the host may delete them, or lose the last ones. "memory-only": they end with the page, worker or process. "not-durable": the store keeps nothing safely, or cannot be used here. "unknown": the store cannot tell, or may not be asked. */
+  /**
+   * "durable": an acknowledged turn stays, also after a power cut. "may-be-evicted": the host may delete records.
+   * "memory-only": they end with the page, worker or process. "not-durable": a crash or a power cut loses the last turns, or all.
+   * "unknown": the store cannot tell, or may not be asked.
+   */
   readonly durability: "durable" | "may-be-evicted" | "memory-only" | "not-durable" | "unknown";
   /** Whether tabs or processes that use the same session wait for each other. */
   readonly crossTab: boolean;

@@ -252,13 +252,14 @@ story("the report says that the browser may delete the data, until the browser p
       page,
       async ({ createAgent, indexedDbStore, echo }, persist) => {
         const agent = await createAgent({ name: "helper", model: echo(), store: indexedDbStore("app") });
+        const relaxed = await createAgent({ name: "relaxed", model: echo(), store: indexedDbStore("app", { durability: "relaxed" }) });
         const warnings = [];
         for (const text of ["one", "two"]) {
           for await (const event of agent.stream(text, { sessionId: "s1" }))
             if (event.type === "warning") warnings.push(event.code);
         }
         if (persist) await navigator.storage.persist();
-        return { warnings, report: await agent.storage() };
+        return { warnings, report: await agent.storage(), relaxed: await relaxed.storage() };
       },
       persist,
     );
@@ -274,7 +275,10 @@ story("the report says that the browser may delete the data, until the browser p
   const { browserContextId } = targetInfos.find(({ url }) => url.startsWith(origin));
   const permission = { name: "persistent-storage" };
   await cdp.send("Browser.setPermission", { permission, setting: "granted", origin, browserContextId });
-  const { report: kept } = await report(true);
+  assert.equal(before.relaxed.durability, "may-be-evicted");
+  assert.match(before.relaxed.warnings.join(), /power cut/);
+  const { report: kept, relaxed } = await report(true);
+  assert.equal(relaxed.durability, "not-durable");
   assert.equal(kept.durability, "durable");
   assert.deepEqual(kept.warnings, []);
 });

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { capture, which } from "../../../src/build/run.mjs";
+import { capture, inRoot, which } from "../../../src/build/run.mjs";
 import { packedModule, project, story } from "../support/project.mjs";
 import { folder, quickFolder } from "../support/servers.mjs";
 
@@ -378,4 +378,14 @@ test("a folder of a user that is deleted is STORE_CORRUPT, also for a process th
   const anew = await createAgent({ name: "helper", model: echo(), store: fileStore(root) });
   await anew.call("anew", slot);
   assert.equal((await anew.history(slot)).length, 2);
+});
+
+const inMemory = "/dev/shm";
+test("storage() says whether the folder is on a disk", { skip: fs.existsSync(inMemory) ? false : "there is no file system in memory here" }, async () => {
+  const reportOf = async (place) => (await createAgent({ name: "helper", model: echo(), store: fileStore(path.join(place, "sessions", "later")) })).storage();
+  const report = await reportOf(folder("memory", inMemory));
+  assert.equal(report.durability, "not-durable");
+  assert.match(report.warnings.join(), /tmpfs/);
+  const onDisk = folder("disk", inRoot("target"));
+  assert.equal((await reportOf(onDisk)).durability, "durable");
 });

@@ -50,6 +50,35 @@ describe("MariaDB", { skip: withoutMariaDb }, () => {
     await mariadb?.stop();
   });
 
+  test("storage() says whether a crash of the server loses turns, by its settings", async () => {
+    const agent = await createAgent({ name: "helper", model: echo(), store: sqlStore(pool, { dialect, table: table() }) });
+    assert.deepEqual(await agent.storage().then(({ durability, warnings }) => [durability, warnings]), ["durable", []]);
+    for (const value of [0, 2]) {
+      await pool.query(`SET GLOBAL innodb_flush_log_at_trx_commit = ${value}`);
+      const { durability, warnings } = await agent.storage();
+      assert.equal(durability, "not-durable");
+      assert.match(warnings.join(), /innodb_flush_log_at_trx_commit/);
+    }
+    await pool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+    const loose = sqlStore(pool, { dialect, table: "loose" });
+    await pool.query("CREATE TABLE loose (k VARBINARY(512) NOT NULL PRIMARY KEY, revision VARBINARY(255) NOT NULL, v LONGBLOB NOT NULL) ENGINE=MyISAM");
+    assert.equal((await loose.report()).durability, "not-durable");
+    const silent = { query: async (text) => (text.includes("@@") ? Promise.reject(new Error("unknown system variable")) : pool.query(text)) };
+    assert.equal((await sqlStore(silent, { dialect, table: table() }).report()).durability, "unknown");
+  });
+
+  test("storage() says that a binary log that is not synced loses turns", async () => {
+    const own = await startMariaDb(["--log-bin=bin", "--sync-binlog=0"]);
+    const using = mysql.createPool(own.options);
+    const { durability, warnings } = await sqlStore(using, { dialect, table: table() }).report();
+    assert.equal(durability, "not-durable");
+    assert.match(warnings.join(), /sync_binlog is 0/);
+    await using.query("SET GLOBAL sync_binlog = 1");
+    assert.equal((await sqlStore(using, { dialect, table: table() }).report()).durability, "durable");
+    await using.end();
+    await own.stop();
+  });
+
   // R-08, R-10
   test("percent signs, underscores, quotes and backslashes in ids are ordinary characters", async () => {
     const lax = poolOf();
