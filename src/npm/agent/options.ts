@@ -45,7 +45,7 @@ export interface CheckedOptions {
 /** Whether the first part of the wasm is enough for these options. Any other agent waits for the rest. */
 export const isSimple = (options: AgentOptions): boolean => Object.keys(options).every((name) => SIMPLE.includes(name));
 
-const SIMPLE = ["name", "description", "systemPrompt", "model", "tools", "store", "defaultSessionId", "requireUserId", "maxIterations", "shutdownSignals"];
+const SIMPLE = ["name", "description", "systemPrompt", "model", "tools", "store", "defaultSessionId", "requireUserId", "maxIterations", "shutdownSignals", "replicas"];
 
 /** The kind of value that an option takes. "rate": a number or false. `names`: an object of numbers with these members. `members`: true, false, or an object with these members. */
 type Kind = "text" | "flag" | "keepable" | "number" | "rate" | "list" | "object" | { readonly names: readonly string[] } | { readonly members: Readonly<Record<string, Kind>> };
@@ -86,7 +86,7 @@ const PLAIN = {
   },
   toolResultEviction: { members: { maxChars: "number", previewChars: "number", exclude: "list" } },
 } as const satisfies Partial<Record<keyof AgentOptions, Kind>>;
-const PORTS = ["model", "fallbackModel", "subagents", "tokenCounter", "tools", "middleware", "store", "crossTab", "shutdownSignals"] as const satisfies readonly (keyof AgentOptions)[];
+const PORTS = ["model", "fallbackModel", "subagents", "tokenCounter", "tools", "middleware", "store", "crossTab", "shutdownSignals", "replicas"] as const satisfies readonly (keyof AgentOptions)[];
 type UnlistedOption = Exclude<keyof AgentOptions, keyof typeof PLAIN | (typeof PORTS)[number]>;
 const everyOptionIsListed: [UnlistedOption] extends [never] ? true : never = true;
 const KNOWN: readonly string[] = everyOptionIsListed ? [...Object.keys(PLAIN), ...PORTS] : [];
@@ -98,6 +98,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
   if (options.name === undefined) throw wrong("name is missing", 'give the agent a name: createAgent({ name: "helper", … })');
   for (const [name, kind] of Object.entries(PLAIN)) checkKind(name, options[name as keyof typeof PLAIN], kind);
   checkKind("crossTab", options.crossTab, "flag");
+  checkKind("replicas", options.replicas, "flag");
   for (const name of ["name", "defaultSessionId"] as const) {
     const text = options[name];
     if (text === "" || (text !== undefined && /\p{Surrogate}/u.test(text))) throw wrong(`${name} is empty or has half a character`, `give ${name} some well-formed text`);
@@ -112,6 +113,7 @@ export function checkOptions(options: AgentOptions, defaultStore: () => Store): 
   const tools = checkTools(options.tools);
   const middleware = checkMiddleware(options.middleware);
   const store = checkStore(options.store === undefined ? defaultStore() : options.store);
+  if (options.replicas === true) checkShared(store);
   const crossTab = options.crossTab ?? true;
   const own = storeInternals(store)?.own;
   if (own !== undefined && "localStorage" in own && crossTab && webLocks() === undefined) {
@@ -203,6 +205,16 @@ function checkStore(store: unknown): Store {
   const isStore = [get, list, commit].every((method) => typeof method === "function") && typeof capabilities === "object" && capabilities !== null;
   if (!isStore) throw wrong("store is not a store", "use memoryStore() or indexedDbStore(), or write get, list, commit and capabilities");
   return store as Store;
+}
+
+/** Refuses a store that other machines cannot use. */
+function checkShared({ name, capabilities: { shared } }: Store): void {
+  if (shared === "cluster") return;
+  const who = { process: "this process", origin: "the pages of one browser", host: "the processes of one machine" }[shared] ?? "this process";
+  throw wrong(
+    `replicas is true, but only ${who} can use the store ${JSON.stringify(String(name))}`,
+    'use redisStore(client) of lockgate/stores/redis, sqlStore(pool, { dialect: "mysql" }) of lockgate/stores/sql, or a store of your own with shared: "cluster"; in an AgentObject leave replicas out, because each user has one object',
+  );
 }
 
 function json(plain: Record<string, unknown>): string {

@@ -102,6 +102,8 @@ export interface AgentOptions extends WorkOptions {
   readonly generate?: GenerateOptions;
   /** Whether sessions are locked against other tabs. Default true. */
   readonly crossTab?: boolean;
+  /** Several processes or machines serve this agent: a store that is not shared by a cluster is refused with OPTIONS. Default false. */
+  readonly replicas?: boolean;
 }
 
 /** One agent serves many sessions, and runs the calls of each session one at a time. */

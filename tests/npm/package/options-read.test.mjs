@@ -25,6 +25,7 @@ const READ_ELSEWHERE = {
   tokenCounter: "createAgent, as a function",
   shutdownSignals: "createAgent, which listens to the signals",
   crossTab: "createAgent, which chooses the lock",
+  replicas: "createAgent, which checks the store",
   permissions: "createAgent, which makes a PermissionContext of it",
   "generate.*": "the dialects, which take it as it is",
 };

@@ -397,3 +397,38 @@ story(
     assert.deepEqual(history, ["user: after", "assistant: to after", "user: again", "assistant: to again"]);
   },
 );
+
+story(
+  "with replicas, a store that other machines cannot use is refused with the names of stores that would do",
+  async ({ createAgent, echo, memoryStore, localStorageStore, indexedDbStore, rejection, assert }) => {
+    const able = (shared) => ({ ...memoryStore(), capabilities: { ...memoryStore().capabilities, shared } });
+    const local = [memoryStore(), able("process"), able("origin"), able("host"), able("elsewhere"), undefined, localStorageStore("app"), indexedDbStore("app")];
+    for (const store of local) {
+      const error = await rejection(createAgent({ name: "helper", model: echo(), replicas: true, ...(store && { store }) }));
+      assert.equal(error.code, "OPTIONS");
+      assert.ok(/redisStore.*sqlStore/.test(error.hint), error.hint);
+    }
+    const agent = await createAgent({ name: "helper", model: echo("to "), replicas: true, store: able("cluster") });
+    assert.equal((await agent.call("hello", { sessionId: "s", userId: "alice" })).text, "to hello");
+    for (const replicas of [false, undefined]) await createAgent({ name: "helper", model: echo(), store: memoryStore(), replicas });
+    assert.equal((await rejection(createAgent({ name: "helper", model: echo(), store: able("cluster"), replicas: "yes" }))).code, "OPTIONS");
+  },
+);
+
+story(
+  "the report says of a store what its capabilities promise, unless the store reports itself",
+  async ({ createAgent, echo, memoryStore, assert }) => {
+    const reported = async (capabilities, own = {}) => {
+      const store = { ...memoryStore(), ...own, capabilities: { ...memoryStore().capabilities, shared: "cluster", evictable: false, ...capabilities } };
+      const { durability, warnings } = await (await createAgent({ name: "helper", model: echo(), store })).storage();
+      return [durability, warnings.length];
+    };
+    assert.deepEqual(await reported({ durability: "disk" }), ["durable", 0]);
+    assert.deepEqual(await reported({ durability: "process" }), ["not-durable", 1]);
+    assert.deepEqual(await reported({ durability: "none" }), ["not-durable", 1]);
+    assert.deepEqual(await reported({ durability: "disk", evictable: true }), ["may-be-evicted", 1]);
+    assert.deepEqual(await reported({ durability: "none", shared: "process" }), ["memory-only", 1]);
+    const report = async () => ({ durability: "unknown", warnings: ["the server does not tell"] });
+    assert.deepEqual(await reported({ durability: "disk" }, { report }), ["unknown", 1]);
+  },
+);
