@@ -294,7 +294,121 @@ describe("Redis", { skip: withoutRedis }, () => {
   });
 
   test("a value that is not a client, or a prefix with braces, is refused at once", () => {
-    for (const attempt of [() => redisStore({}), () => redisStore(null), () => redisStore(client, { prefix: "{x}" })])
-      assert.throws(attempt, { code: "OPTIONS" });
+    const io = new Redis({ lazyConnect: true });
+    const replica = new Redis({ lazyConnect: true, name: "x", role: "slave", sentinels: [{ host: "127.0.0.1", port: 1 }] });
+    const wrong = [{}, null, undefined, "redis://127.0.0.1", () => {}, Promise.resolve(client), client.multi(), io.pipeline(), replica, { sendCommand: "no" }];
+    for (const given of wrong) assert.throws(() => redisStore(given), (error) => error.code === "OPTIONS" && error.hint !== undefined);
+    for (const options of [{ prefix: "{x}" }, { prefix: 1 }, null, { minReplicas: -1 }, { minReplicas: "1" }, { minreplicas: 1 }])
+      assert.throws(() => redisStore(client, options), { code: "OPTIONS" });
+  });
+
+  test("objects that only pass commands on are understood by the number of their arguments", async () => {
+    const shapes = {
+      one: { sendCommand: (args) => client.sendCommand(args) },
+      sentinel: { sendCommand: (isReadonly, args) => client.sendCommand(args) },
+      cluster: { sendCommand: (firstKey, isReadonly, args) => client.sendCommand(args) },
+      ioredis: { call: (command, ...args) => client.sendCommand([command, ...args]) },
+    };
+    for (const [name, using] of Object.entries(shapes)) {
+      const store = redisStore(using, { prefix: `${name}:` });
+      assert.equal(await store.commit(put("r1")), "ok", name);
+      assert.equal((await store.get(["a/u/x"]))[0].revision, "r1", name);
+      assert.equal((await store.list("a/")).length, 1, name);
+    }
+  });
+
+  test("every answer of a server that is being replaced is STORE_UNAVAILABLE, and the turn is stored once", async () => {
+    const answers = [
+      "CLUSTERDOWN The cluster is down", "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381", "TRYAGAIN Multiple keys request during rehashing of slot",
+      "READONLY You can't write against a read only replica.", "LOADING Redis is loading the dataset in memory", "MASTERDOWN Link with MASTER is down",
+      "NOREPLICAS Not enough good replicas to write.", "MISCONF Errors writing to the AOF file", "Socket closed unexpectedly", "Connection is closed.",
+      "Disconnects client", "Too many Cluster redirections. Last error: Error: Connection is closed.", "Cannot read properties of undefined (reading 'master')",
+    ];
+    for (const answer of answers) {
+      for (const when of ["before", "after"]) {
+        let isFailing = false;
+        const flaky = {
+          async sendCommand(command) {
+            const fails = isFailing && command.some((each) => String(each).includes("to q2"));
+            if (fails) isFailing = false;
+            if (fails && when === "before") throw new Error(answer);
+            const done = await client.sendCommand(command);
+            // The commit is applied, but its outcome is unknown.
+            if (fails) throw new Error(answer);
+            return done;
+          },
+        };
+        const agent = await createAgent({ name: "helper", model: echo(), store: fresh(flaky) });
+        await agent.call("q1", slot);
+        isFailing = true;
+        await agent.call("q2", slot);
+        assert.equal(isFailing, false, `${answer}: the commit of the answer was to fail`);
+        await agent.call("q3", slot);
+        assert.deepEqual(await told(agent), ["q1", "to q1", "q2", "to q2", "q3", "to q3"], `${answer}, ${when}`);
+      }
+      const refusing = { sendCommand: async () => Promise.reject(new Error(answer)) };
+      const { code, retryable, hint, cause } = await refused(redisStore(refusing).get(["a/u/x"]));
+      assert.deepEqual([code, retryable, typeof hint, cause instanceof Error], ["STORE_UNAVAILABLE", true, "string", true], answer);
+    }
+  });
+
+  test("a user whose first record is being written hides no other user from lists", async () => {
+    const store = fresh();
+    for (const user of ["b", "c"]) await store.commit(put("r1", `a/${user}/x`));
+    // So far the writer has only announced its user.
+    await client.zAdd(`${prefix}users`, { score: 0, value: "b/z/" });
+    assert.deepEqual((await store.list("a/")).map(({ key }) => key), ["a/b/x", "a/c/x"]);
+    assert.deepEqual((await store.list("a/", { after: "a/b/x" })).map(({ key }) => key), ["a/c/x"]);
+  });
+
+  describe("storage() says what is known about the server", () => {
+    const reportOf = async (settings, prepare = () => {}) => {
+      const own = await startRedis(settings);
+      const using = await connect(own.port);
+      await prepare(using);
+      const agent = await createAgent({ name: "helper", model: echo(), store: redisStore(using) });
+      const report = await agent.storage();
+      using.destroy();
+      await own.stop();
+      return report;
+    };
+    const denying = (...commands) => (using) => using.sendCommand(["ACL", "SETUSER", "default", ...commands.map((each) => `-${each}`)]);
+    const cases = {
+      "an append-only file that is synced always": [{}, undefined, "durable", /^$/],
+      "no append-only file": [{ appendonly: "no" }, undefined, "not-durable", /appendonly/],
+      "an append-only file that is synced every second": [{ appendfsync: "everysec" }, undefined, "not-durable", /appendfsync is everysec/],
+      "an append-only file that is not synced during rewrites": [{ "no-appendfsync-on-rewrite": "yes" }, undefined, "not-durable", /no-appendfsync-on-rewrite/],
+      "CONFIG denied": [{}, denying("config"), "unknown", /not allowed/],
+      "CONFIG and INFO denied": [{}, denying("config", "info"), "unknown", /not allowed/],
+      "CONFIG denied, but INFO says that there is no file": [{ appendonly: "no" }, denying("config"), "not-durable", /appendonly/],
+      "a policy that evicts": [{ maxmemory: "20mb", "maxmemory-policy": "allkeys-lru" }, undefined, "may-be-evicted", /noeviction/],
+    };
+    for (const [name, [settings, prepare, durability, warning]] of Object.entries(cases)) {
+      test(`${name}: ${durability}`, async () => {
+        const report = await reportOf(settings, prepare);
+        assert.equal(report.durability, durability);
+        assert.match(report.warnings.join(), warning);
+        assert.equal(report.crossTab, true);
+      });
+    }
+
+    test("a setting that changes while the agent runs is seen by the next report", async () => {
+      const own = await startRedis();
+      const using = await connect(own.port);
+      const agent = await createAgent({ name: "helper", model: echo(), store: redisStore(using) });
+      assert.equal((await agent.storage()).durability, "durable");
+      await using.sendCommand(["CONFIG", "SET", "appendonly", "no"]);
+      assert.equal((await agent.storage()).durability, "not-durable");
+      using.destroy();
+      await own.stop();
+    });
+
+    test("a server that does not answer is unknown, and the first call with a reader is warned", async () => {
+      const silent = { sendCommand: () => Promise.reject(new Error("Connection is closed.")) };
+      const agent = await createAgent({ name: "helper", model: echo(), store: redisStore(silent) });
+      const { durability, warnings } = await agent.storage();
+      assert.equal(durability, "unknown");
+      assert.match(warnings.join(), /Connection is closed/);
+    });
   });
 });

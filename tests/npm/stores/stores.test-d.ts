@@ -1,7 +1,7 @@
 // The types of the stores, with common clients. Compiled by types.test.mjs, never run.
-import { Redis } from "ioredis";
+import { Cluster, Redis } from "ioredis";
 import mysql from "mysql2/promise";
-import { createClient, createClientPool } from "redis";
+import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { createAgent, demoModel } from "lockgate";
 import type { Batch, Store } from "lockgate";
 import { durableObjectStore } from "lockgate/stores/cloudflare";
@@ -17,7 +17,11 @@ export const stores: readonly Store[] = [
   fileStore("./.lockgate"),
   redisStore(client),
   redisStore(createClientPool(), { prefix: "my-app:" }),
+  redisStore(createCluster({ rootNodes: [] })),
+  redisStore(createSentinel({ name: "main", sentinelRootNodes: [] }), { minReplicas: 1 }),
   redisStore(new Redis()),
+  redisStore(new Redis({ name: "main", sentinels: [] })),
+  redisStore(new Cluster([])),
   sqlStore(pool, { dialect: "mysql" }),
   sqlStore(connection, { dialect: "mysql", table: "sessions" }),
 ];

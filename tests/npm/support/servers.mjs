@@ -19,6 +19,8 @@ export const withoutRedis = programs.redis ? false : "there is no redis-server h
 export const withoutMariaDb =
   programs.mariadbd && programs.installDb ? false : "there is no mariadbd here";
 
+const running = new Set();
+process.on("exit", () => running.forEach((end) => end()));
 const folders = [];
 process.on("exit", () => folders.forEach((it) => fs.rmSync(it, { recursive: true, force: true })));
 
@@ -50,6 +52,92 @@ export async function startRedis(settings = {}) {
   const server = serverOf(programs.redis, args, "Ready to accept connections");
   await server.start();
   return { ...server, port, url: `redis://127.0.0.1:${port}` };
+}
+
+/**
+ * A cluster of three masters, each with a replica. `masters` and `replicas` are in the order of their slots: the replica takes over
+ * when its master is killed. `nodes` are for clients.
+ */
+export async function startRedisCluster(settings = {}) {
+  const all = await Promise.all(
+    Array.from({ length: 6 }, () =>
+      startRedis({ "cluster-enabled": "yes", "cluster-node-timeout": 1_000, "repl-diskless-sync-delay": 0, ...settings }),
+    ),
+  );
+  const [masters, replicas] = [all.slice(0, 3), all.slice(3)];
+  for (const [nth, { port }] of masters.entries()) {
+    const [first, last] = [Math.ceil((nth * 16_384) / 3), Math.ceil(((nth + 1) * 16_384) / 3) - 1];
+    await ask(port, "CLUSTER", "SET-CONFIG-EPOCH", String(nth + 1));
+    await ask(port, "CLUSTER", "ADDSLOTSRANGE", String(first), String(last));
+  }
+  for (const { port } of all.slice(1)) await ask(port, "CLUSTER", "MEET", "127.0.0.1", String(masters[0].port));
+  const isKnown = (port) => async (said = ask(port, "CLUSTER", "NODES")) => (await said).trim().split("\n").filter((line) => !/handshake|fail/.test(line)).length === 6;
+  for (const { port } of all) await until(`node ${port} to know the others`, isKnown(port));
+  for (const [nth, { port }] of replicas.entries()) {
+    await ask(port, "CLUSTER", "REPLICATE", await ask(masters[nth].port, "CLUSTER", "MYID"));
+  }
+  for (const { port } of masters) {
+    await until(`a replica of ${port}`, async () => /slave0:.*state=online/.test(await ask(port, "INFO", "replication")));
+  }
+  for (const { port } of all) await until(`the cluster to be complete for ${port}`, async () => /cluster_state:ok/.test(await ask(port, "CLUSTER", "INFO")));
+  const stop = () => Promise.all(all.map((each) => each.stop()));
+  return { masters, replicas, nodes: all.map(({ port }) => ({ host: "127.0.0.1", port })), stop };
+}
+
+/** A master with two replicas and three Sentinels, which make a replica the master when it is gone. `sentinels` are for clients. */
+export async function startRedisSentinels(settings = {}, { downAfterMs = 1_000 } = {}) {
+  const own = { "repl-diskless-sync-delay": 0, ...settings };
+  const master = await startRedis(own);
+  const replicas = await Promise.all([1, 2].map(() => startRedis({ ...own, replicaof: `127.0.0.1 ${master.port}` })));
+  await until("two replicas", async () => (await ask(master.port, "INFO", "replication")).match(/state=online/g)?.length === 2);
+  const watchers = await Promise.all([1, 2, 3].map(() => startSentinel(master.port, downAfterMs)));
+  for (const { port } of watchers) {
+    const isComplete = async () => /name=lockgate,status=ok,.*slaves=2,sentinels=3/.test(await ask(port, "INFO", "sentinel"));
+    await until(`Sentinel ${port} to see the others`, isComplete);
+  }
+  const stop = () => Promise.all([...watchers, master, ...replicas].map((each) => each.stop()));
+  return { name: "lockgate", master, replicas, sentinels: watchers.map(({ port }) => ({ host: "127.0.0.1", port })), stop };
+}
+
+async function startSentinel(master, downAfterMs) {
+  const port = await freePort();
+  const dir = folder("sentinel");
+  const file = path.join(dir, "sentinel.conf");
+  const lines = [
+    `port ${port}`, "bind 127.0.0.1", `dir ${dir}`, `sentinel monitor lockgate 127.0.0.1 ${master} 2`,
+    `sentinel down-after-milliseconds lockgate ${downAfterMs}`, "sentinel failover-timeout lockgate 4000",
+  ];
+  fs.writeFileSync(file, `${lines.join("\n")}\n`);
+  const server = serverOf(programs.redis, [file, "--sentinel"], "+monitor master");
+  await server.start();
+  return { ...server, port };
+}
+
+/** Asks a Redis one question over a connection of its own. Rejects if the answer is an error. */
+export async function ask(port, ...command) {
+  const { createClient } = await import("redis");
+  const client = createClient({ url: `redis://127.0.0.1:${port}`, disableOfflineQueue: false, socket: { reconnectStrategy: false } });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await client.sendCommand(command);
+  } finally {
+    client.destroy();
+  }
+}
+
+const unlessFatal = (error) => {
+  if (error.isFatal) throw error;
+  return false;
+};
+
+/** Waits until `holds` answers true; an error counts as false, unless it is marked `isFatal`. For what happens in another process, which tells nobody. */
+export async function until(what, holds) {
+  const end = Date.now() + PATIENCE_MS;
+  while (!(await holds().catch(unlessFatal))) {
+    if (Date.now() > end) throw new Error(`waited ${PATIENCE_MS} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 /** A MariaDB with an empty database `test`; `settings` are further options of its command line. */
@@ -108,8 +196,10 @@ function serverOf(program, args, ready) {
       child.once("close", resolve);
       child.kill(signal);
     });
-  process.on("exit", () => isUp() && child.kill("SIGKILL"));
-  return { start, stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
+  running.add(() => isUp() && child.kill("SIGKILL"));
+  const pause = () => child.kill("SIGSTOP");
+  const resume = () => child.kill("SIGCONT");
+  return { start, stop: () => end("SIGTERM"), kill: () => end("SIGKILL"), pause, resume };
 }
 
 function freePort() {
