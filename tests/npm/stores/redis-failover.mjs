@@ -74,7 +74,7 @@ export function failoverStories({ calls }) {
           const toldByAll = async () => {
             const reader = await open();
             const found = [];
-            for (const userId of users) found.push((await reader.history({ userId, sessionId: "s" })).map((message) => textOf(message)));
+            for (const userId of users) found.push((await reader.history({ userId, sessionId: "s" })).filter(isNoNote).map((message) => textOf(message)));
             return found;
           };
           const whole = users.map(() => each.flatMap((n) => [`${n}`, `to ${n} after ${2 * n}`]));
@@ -98,12 +98,16 @@ export function failoverStories({ calls }) {
   }
 }
 
+/** The engine notes in the log that a call was cut off. */
+const isNoNote = ({ name }) => name !== "system";
+
 /** A model that answers with the question and the number of messages before it. */
 function counting() {
   return customModel({
     id: "counting",
     async *generate({ messages }) {
-      yield { type: "text", text: `to ${textOf(messages.at(-1))} after ${messages.length - 1}` };
+      const told = messages.filter(isNoNote);
+      yield { type: "text", text: `to ${textOf(told.at(-1))} after ${told.length - 1}` };
     },
   });
 }
@@ -112,12 +116,18 @@ function counting() {
 async function untilAcknowledged(agent, n, slot) {
   let reply;
   await until(`an answer to ${n}`, async () => {
-    reply = await agent.call(`${n}`, { ...slot, callId: `call ${n}` }).catch((error) => error);
+    reply = await agent.call(`${n}`, { ...slot, callId: `call ${n}` }).then((given) => (given.reason === "interrupted" ? resumed(agent, slot) : given)).catch((error) => error);
     if (reply.code === undefined) return true;
     if (/^STORE_(UNAVAILABLE|TIMEOUT)$/.test(reply.code) && reply.retryable && reply.hint) return false;
     throw fatal(reply);
   });
   return reply;
+}
+
+/** The answer to a question whose call was cut off before its model was asked: the stored outcome of that call is "interrupted". */
+async function resumed(agent, slot) {
+  if ((await agent.session(slot)).interrupted) return agent.resume(slot).result;
+  return { text: textOf((await agent.history(slot)).at(-1)) };
 }
 
 /** An error that ends `until`. */
