@@ -205,16 +205,16 @@ story(
 // V-01
 story(
   "ENGINE_CRASHED has the exception that ended the engine as its cause, with its stack, on every path",
-  async ({ createAgent, echo, endless, rejection, readAll, refusal, trapOf, LockgateError, assert }, { wasm }) => {
+  async ({ createAgent, memoryStore, echo, endless, rejection, readAll, refusal, trapOf, LockgateError, assert }, { wasm }) => {
     const { loadEngine } = await import(wasm);
     // A panic: the calls that run, tasks, a loop over events, and the code that trapped.
     const { model, reached } = endless();
-    const agent = await createAgent({ name: "helper", model });
+    const agent = await createAgent({ name: "helper", model, store: memoryStore() });
     const running = agent.stream("hello", { sessionId: "s" });
     const loop = refusal(() => readAll(running));
     await reached;
-    const tasks = [running.result, agent.history({ sessionId: "s" }), agent.call("behind it", { sessionId: "s" })].map(rejection);
     const trap = await trapOf(wasm);
+    const tasks = [running.result, agent.history({ sessionId: "s" }), agent.call("behind it", { sessionId: "s" })].map(rejection);
     const direct = trap();
     for (const error of [direct, await loop, ...(await Promise.all(tasks))]) {
       assert.equal(error.code, "ENGINE_CRASHED");
@@ -225,7 +225,7 @@ story(
     }
     // A callback that nobody could catch.
     const second = endless();
-    const other = await createAgent({ name: "helper", model: second.model });
+    const other = await createAgent({ name: "helper", model: second.model, store: memoryStore() });
     const call = rejection(other.call("hello", { sessionId: "s" }));
     await second.reached;
     const engine = await loadEngine(() => assert.fail("the engine was not loaded"));
@@ -235,7 +235,7 @@ story(
     const random = crypto.getRandomValues;
     const own = new LockgateError("OPTIONS", "an error of ours");
     for (const thrown of [new TypeError("no randomness"), "only a text", undefined, null, own]) {
-      const fresh = await createAgent({ name: "helper", model: echo() });
+      const fresh = await createAgent({ name: "helper", model: echo(), store: memoryStore() });
       engine.instance();
       assert.ok(await rejection(Promise.reject(trap())));
       crypto.getRandomValues = () => {
