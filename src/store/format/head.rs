@@ -282,8 +282,7 @@ impl Head {
         })))
     }
 
-    /// Forgets what the head says about other records, because an older version has written it and does not know that. From
-    /// here on it is known again.
+    /// Forgets what the head says about other records: an older version has written it. From here on it is known again.
     pub(in crate::store) fn forget_records(&mut self) {
         self.log = Some(LogCount { from: self.next, before: None });
         self.inputs.clear();

@@ -2,6 +2,7 @@
 
 mod chunks;
 mod corruption;
+mod damage;
 pub mod flaws;
 mod key;
 mod older_version;
