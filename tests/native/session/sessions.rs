@@ -288,16 +288,22 @@ fn sessions_are_listed_newest_first_with_a_cursor() {
     assert!(block_on(agent.list_sessions(None, Page::default())).unwrap().is_empty());
 }
 
-/// The fixture of the first format: it must stay readable for ever.
-fn fixture() -> String {
-    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.json"))
-        .unwrap()
+/// The fixture of the first format, and one whose records have seals: both must stay readable for ever.
+const FIXTURES: [&str; 2] = ["format-1.json", "format-1-sealed.json"];
+
+fn fixture(name: &str) -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fs::read_to_string(fixtures.join(name)).unwrap()
 }
 
 #[test]
 fn a_session_in_the_first_format_is_read_and_continued() {
+    FIXTURES.iter().for_each(|name| is_read_and_continued(name));
+}
+
+fn is_read_and_continued(name: &str) {
     let store = memory();
-    let records: Vec<Value> = serde_json::from_str(&fixture()).unwrap();
+    let records: Vec<Value> = serde_json::from_str(&fixture(name)).unwrap();
     for record in &records {
         let text = |name: &str| record[name].as_str().unwrap().to_owned();
         let put = vec![(text("key"), record["value"].to_string().into_bytes())];
@@ -333,16 +339,19 @@ fn a_new_session_has_the_shape_of_the_first_format() {
     let shape =
         |records: &[Value]| records.iter().map(|it| keys_of(&it["value"])).collect::<Vec<_>>();
     let mut now: Vec<Value> = dump(&store);
+    if std::env::var_os("LOCKGATE_WRITE_FIXTURE").is_some() {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let text = format!("{:#}\n", Value::Array(now.clone()));
+        fs::write(fixtures.join(FIXTURES[1]), text).unwrap();
+    }
+    let sealed: Vec<Value> = serde_json::from_str(&fixture(FIXTURES[1])).unwrap();
+    assert_eq!(shape(&now), shape(&sealed));
     // Later members, which a reader may ignore: the call that was open when the line was written, the seals of records, and
     // what the head says about other records.
     for value in now.iter_mut().filter_map(|it| it["value"].as_object_mut()) {
         ["open", "key", "check", "log", "inputs"].iter().for_each(|it| drop(value.remove(*it)));
     }
-    if std::env::var_os("LOCKGATE_WRITE_FIXTURE").is_some() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1.json");
-        fs::write(path, format!("{:#}\n", Value::Array(now.clone()))).unwrap();
-    }
-    let then: Vec<Value> = serde_json::from_str(&fixture()).unwrap();
+    let then: Vec<Value> = serde_json::from_str(&fixture(FIXTURES[0])).unwrap();
     assert_eq!(shape(&now), shape(&then));
 }
 

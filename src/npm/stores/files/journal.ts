@@ -22,6 +22,7 @@ import { changedBy, decode, encodeBatch, encodeSeal, mentionedIn } from "./batch
 import type { Contents, PreviousFile } from "./batch-file.js";
 import { Damage } from "./damage.js";
 import { codeOf, isFolder, namesIn, openToRead, readWhole, syncFolder, undefinedIfMissing, writeNew } from "./disk.js";
+import { UserMark } from "./user-mark.js";
 import { lost, lostUser, readLine, readValues, unreadable, writeBase } from "./values.js";
 import type { RecordLocation } from "./values.js";
 import type { ListedRecord, Page } from "../keys.js";
@@ -42,7 +43,7 @@ export class Journal {
   #damage = new Damage();
   /** Whether the folder was there. Then it is lost if it is gone. */
   #wasThere = false;
-  #isMarked = false;
+  readonly #mark: UserMark;
   #bytes = { base: 0, batches: 0 };
   #records = new Map<string, RecordLocation>();
   #keys: string[] = [];
@@ -55,6 +56,7 @@ export class Journal {
   /** `onApplied` is called with the contents of each file that is read or published. */
   constructor(folder: string, onApplied?: (contents: Contents, isBase: boolean) => void) {
     this.#folder = folder;
+    this.#mark = new UserMark(folder);
     this.#onApplied = onApplied;
   }
 
@@ -216,7 +218,7 @@ export class Journal {
       this.#bytes = { base: 0, batches: 0 };
       this.#generation = undefined;
       if (!(await isFolder(path.dirname(this.#folder))) || !(await isFolder(this.#folder))) {
-        if (this.#wasThere || (await undefinedIfMissing(() => fs.lstat(this.#marker())))) throw lostUser(this.#folder, this.#marker());
+        if (this.#wasThere || (await this.#mark.exists())) throw lostUser(this.#folder, this.#mark.file);
         return;
       }
       this.#wasThere = true;
@@ -232,21 +234,6 @@ export class Journal {
     }
     this.#generation = undefined;
     throw unreadable(this.#folder);
-  }
-
-  /** The file beside the folder that says that the folder was made. No id has this name as a part of a key. */
-  #marker(): string {
-    return path.join(path.dirname(this.#folder), `${path.basename(this.#folder)}.has`);
-  }
-
-  /** Makes that file, also for a folder of an older version. */
-  async #mark(): Promise<void> {
-    if (this.#isMarked) return;
-    await writeNew(this.#marker(), (handle) => handle.writeFile("")).catch((error: unknown) => {
-      if (codeOf(error) !== "EEXIST") throw error;
-    });
-    await syncFolder(path.dirname(this.#folder));
-    this.#isMarked = true;
   }
 
   async #newest(): Promise<number | undefined> {
@@ -315,7 +302,7 @@ export class Journal {
       await this.#create();
       return false;
     }
-    await this.#mark();
+    await this.#mark.make();
     const temporary = this.#path(unique("_batch"));
     const number = this.#last + 1;
     try {
