@@ -229,7 +229,7 @@ fn records_without_seals_are_believed_and_a_seal_of_another_revision_is_ignored(
 
     let store = talked();
     let key = format!("{S1}head");
-    let record = block_on(store.get(&[key.clone()])).unwrap().remove(0).unwrap();
+    let record = block_on(store.get(std::slice::from_ref(&key))).unwrap().remove(0).unwrap();
     let mut head: Value = serde_json::from_slice(&record.value).unwrap();
     head["card"]["title"] = "by an older version".into();
     head["mood"] = "kept".into();
@@ -238,7 +238,7 @@ fn records_without_seals_are_believed_and_a_seal_of_another_revision_is_ignored(
     assert_eq!(block_on(agent.session(&slot("s1"))).unwrap().unwrap().title, "by an older version");
     ask(&agent, "s1", "four").unwrap();
     assert_eq!(told(&agent, "s1").len(), 8);
-    let head = block_on(store.get(&[key.clone()])).unwrap().remove(0).unwrap();
+    let head = block_on(store.get(std::slice::from_ref(&key))).unwrap().remove(0).unwrap();
     assert!(String::from_utf8(head.value.clone()).unwrap().contains("\"mood\":\"kept\""));
     // Its new seal is checked again.
     let spoilt = String::from_utf8(head.value).unwrap().replace("by an older", "by any older");
