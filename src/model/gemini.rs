@@ -8,11 +8,12 @@ use crate::error::Result;
 use crate::json::{self, Object};
 use crate::message::{Block, Finish, MediaKind, ResultState, Role, Source, ToolResult};
 use crate::model::calls::CallNumbers;
+use crate::model::partial_arguments::{OpenCall, unreadable};
 use crate::model::reply::{Fragment, ReplyDeltas, broken, list_in, number_in, text_in};
 use crate::model::request::RenderInput;
 use crate::model::transcript::WireTurn;
 use crate::model::wire::{
-    ToolChoice, add_extra, copy_options, object, option, put, result_text, tool_name,
+    JsonPart, ToolChoice, add_extra, copy_options, object, option, put, result_text, tool_name,
 };
 use crate::policy::pattern;
 use crate::port::HttpRequest;
@@ -179,9 +180,17 @@ fn write_file(kind: MediaKind, source: &Source) -> Value {
     }
 }
 
+/// The tool calls of one reply.
+#[derive(Debug, Default)]
+pub(super) struct GeminiCalls {
+    numbers: CallNumbers,
+    /// The call whose arguments arrive in pieces.
+    open: Option<OpenCall>,
+}
+
 /// Reads one frame of a reply, or a whole reply.
 #[inline(never)]
-pub(super) fn read(frame: &Value, calls: &mut CallNumbers, reply: &mut ReplyDeltas) -> Result<()> {
+pub(super) fn read(frame: &Value, calls: &mut GeminiCalls, reply: &mut ReplyDeltas) -> Result<()> {
     if frame.get("error").is_some_and(|error| !error.is_null()) {
         return Err(broken(frame));
     }
@@ -189,7 +198,7 @@ pub(super) fn read(frame: &Value, calls: &mut CallNumbers, reply: &mut ReplyDelt
     for part in
         candidate.get("content").map(|content| list_in(content, "parts")).unwrap_or_default()
     {
-        read_part(part, calls, reply);
+        read_part(part, calls, reply)?;
     }
     if let Some(usage) = frame.get("usageMetadata") {
         let sum = |one: &str, other: &str| match (number_in(usage, one), number_in(usage, other)) {
@@ -210,15 +219,13 @@ pub(super) fn read(frame: &Value, calls: &mut CallNumbers, reply: &mut ReplyDelt
     }
 }
 
-fn read_part(part: &Value, calls: &mut CallNumbers, reply: &mut ReplyDeltas) {
+fn read_part(part: &Value, calls: &mut GeminiCalls, reply: &mut ReplyDeltas) -> Result<()> {
     let signature = part.get("thoughtSignature").map(|it| ("thoughtSignature", it.clone().into()));
     let words = text_in(part, "text");
     if let Some(call) = part.get("functionCall") {
-        let arguments = call.get("args").filter(|args| args.is_object()).map(ToString::to_string);
-        let (id, name) = (text_in(call, "id"), text_in(call, "name"));
-        let fragment = Fragment { id, name, arguments: arguments.unwrap_or_default() };
-        reply.call(calls.next(), fragment, signature.into_iter().collect());
-    } else if part.get("thought") == Some(&Value::Bool(true)) {
+        return read_call(call, signature.into_iter().collect(), calls, reply);
+    }
+    if part.get("thought") == Some(&Value::Bool(true)) {
         reply.thought(words.unwrap_or_default(), None, Vec::new());
     } else if let Some(words) = words {
         reply.text(words);
@@ -226,11 +233,57 @@ fn read_part(part: &Value, calls: &mut CallNumbers, reply: &mut ReplyDeltas) {
             reply.sign(signature);
         }
     }
+    Ok(())
 }
 
-fn read_finish(reason: &str, calls: &CallNumbers, reply: &mut ReplyDeltas) -> Result<()> {
+/// Reads a whole tool call, or a part of one: its name, pieces of its arguments, or its end without either.
+fn read_call(
+    call: &Value,
+    signature: Vec<(&str, JsonPart<'_>)>,
+    calls: &mut GeminiCalls,
+    reply: &mut ReplyDeltas,
+) -> Result<()> {
+    let (id, name) = (text_in(call, "id"), text_in(call, "name").filter(|it| !it.is_empty()));
+    let arguments = call.get("args").and_then(Value::as_object);
+    let continues = call.get("willContinue") == Some(&Value::Bool(true));
+    let pieces = list_in(call, "partialArgs");
+    if name.is_some() && calls.open.is_some() {
+        return Err(unreadable("was not complete when the next one began"));
+    }
+    if calls.open.is_none() {
+        let is_whole = !continues && pieces.is_empty();
+        let arguments = arguments.filter(|_| is_whole).map(json::to_text).unwrap_or_default();
+        if is_whole && name.is_none() && arguments.is_empty() {
+            return Ok(());
+        }
+        let number = calls.numbers.next();
+        reply.call(number, Fragment { id, name, arguments }, signature);
+        if is_whole {
+            return Ok(());
+        }
+        calls.open = Some(OpenCall::new(number, call.get("args").and_then(Value::as_object)));
+    } else if let Some(open) = calls.open.as_ref().filter(|_| !signature.is_empty()) {
+        reply.call(open.number(), Fragment::default(), signature);
+    }
+    for piece in pieces {
+        calls.open.as_mut().map_or(Ok(()), |open| open.add(piece))?;
+    }
+    if let Some(open) = calls.open.take_if(|_| !continues) {
+        open.finish(reply);
+    }
+    Ok(())
+}
+
+fn read_finish(reason: &str, calls: &mut GeminiCalls, reply: &mut ReplyDeltas) -> Result<()> {
+    match calls.open.take() {
+        Some(_) if reason == "STOP" => {
+            return Err(unreadable("was not complete when the answer ended"));
+        }
+        Some(open) => open.cut_off(reply),
+        None => {}
+    }
     let finish = match reason {
-        "STOP" if calls.are_there() => Finish::ToolCalls,
+        "STOP" if calls.numbers.are_there() => Finish::ToolCalls,
         "MAX_TOKENS" => Finish::Length,
         "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
             Finish::Filter

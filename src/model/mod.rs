@@ -12,6 +12,7 @@ pub mod gemini;
 mod halves;
 pub mod openai;
 pub mod options;
+mod partial_arguments;
 pub mod provider;
 pub mod reply;
 mod request;

@@ -13,6 +13,7 @@ use crate::message::Delta;
 use crate::model::calls::CallNumbers;
 use crate::model::dialect::{Dialect, Flavour};
 use crate::model::frames::Frames;
+use crate::model::gemini::GeminiCalls;
 use crate::model::halves::OpenHalves;
 use crate::model::options::ProviderOptions;
 use crate::model::reply::{ReplyDeltas, refusal};
@@ -127,6 +128,7 @@ pub struct ReplyReader {
     frames: Frames,
     reply: ReplyDeltas,
     calls: CallNumbers,
+    gemini_calls: GeminiCalls,
     /// Halves of characters that wait for the next delta.
     halves: OpenHalves,
     /// The error that ends the reply, once earlier deltas are taken.
@@ -141,6 +143,7 @@ impl ReplyReader {
             frames: Frames::default(),
             reply: ReplyDeltas::of(&options.model),
             calls: CallNumbers::default(),
+            gemini_calls: GeminiCalls::default(),
             halves: OpenHalves::default(),
             failed: None,
         }
@@ -225,7 +228,7 @@ impl ReplyReader {
         match self.dialect {
             Dialect::OpenAi => openai::read(frame, &mut self.calls, &mut self.reply),
             Dialect::Anthropic => anthropic::read(frame, &mut self.reply),
-            Dialect::Gemini => gemini::read(frame, &mut self.calls, &mut self.reply),
+            Dialect::Gemini => gemini::read(frame, &mut self.gemini_calls, &mut self.reply),
         }
     }
 }
