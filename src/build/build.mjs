@@ -7,6 +7,7 @@ import { isCurrent, stampAs } from "./package/current.mjs";
 import { updateGlueTypes } from "./package/glue-types.mjs";
 import { glueFactory } from "./package/glue.mjs";
 import { reproducibleEnv } from "./package/reproducible.mjs";
+import { bundleOneFile } from "./package/one-file.mjs";
 import { inRoot, main, must, problem, step } from "./run.mjs";
 import { inlined, sealOf, sealed } from "./package/seal.mjs";
 import { prepare } from "./setup/setup.mjs";
@@ -42,6 +43,7 @@ export async function build({ testing = false, force = false } = {}) {
   if (!force && isTypeScriptCurrent(variant))
     console.log(`${name}: the compiled TypeScript is up to date`);
   else await buildTypeScript(tools, variant);
+  if (!testing) await bundleOneFile(variant.out);
   return variant.out;
 }
 

@@ -3,6 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import zlib from "node:zlib";
 import { build } from "./build.mjs";
+import { ONE_FILE } from "./package/one-file.mjs";
 import { inRoot, main, problem } from "./run.mjs";
 import { buildWww } from "./web/www.mjs";
 
@@ -13,8 +14,8 @@ export function sizes(folder = inRoot("dist")) {
     throw problem(`${folder} has no core.wasm: run \`npm run build\` first.`);
   const scripts = fs
     .readdirSync(folder, { recursive: true })
-    // The copy of the wasm is loaded only if the wasm file is lost.
-    .filter((name) => name.endsWith(".js") && name !== "inline-wasm.js")
+    // The copy of the wasm is loaded only if the wasm file is lost. The bundle has the other scripts once more.
+    .filter((name) => name.endsWith(".js") && name !== "inline-wasm.js" && name !== ONE_FILE)
     .sort();
   return {
     "core.wasm": measure(read("core.wasm")),

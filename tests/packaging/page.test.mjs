@@ -177,6 +177,20 @@ cell("no bundler", "page and web worker, served as it is", async () => {
   return "both answer";
 });
 
+cell("no bundler", "lockgate.min.js", async () => {
+  const folder = await folderWith({});
+  const dist = path.join(await project(), "node_modules/lockgate/dist");
+  for (const name of ["lockgate.min.js", "page.wasm", "rest.wasm"]) fs.copyFileSync(path.join(dist, name), path.join(folder, name));
+  for (const [name, text] of Object.entries(page)) fs.writeFileSync(path.join(folder, name), text);
+  fs.writeFileSync(path.join(folder, "program.js"), program("./lockgate.min.js"));
+  const { answer, asked } = await openFolder(folder);
+  assertAnswer(answer);
+  const ofPackage = asked.filter((address) => /lockgate|wasm/.test(address));
+  // The second wasm file may be fetched after the answer.
+  assert.ok(new Set(ofPackage).size === ofPackage.length && ofPackage.length <= 3, asked.join());
+  return `${kb(fs.statSync(path.join(folder, "lockgate.min.js")).size)} of JavaScript and two wasm files`;
+});
+
 // The policy of extensions allows only their own scripts, and wasm only if the manifest allows it.
 const manifest = {
   manifest_version: 3,

@@ -4,11 +4,11 @@ import { LockgateError } from "../errors.js";
 import { marked } from "../values/internals.js";
 import { checkToolPermission } from "./permissions.js";
 import { jsonSchema } from "../values/schema.js";
-import type { InferSchema, JsonSchema, StandardSchema, Tool, ToolConfig, ToolContext } from "../types.js";
+import type { ConvertibleSchema, InferSchema, JsonSchema, StandardSchema, Tool, ToolConfig, ToolContext } from "../types.js";
 
 /** Declares a tool that a model may call. The type of the input of `execute` is inferred from the schema if the schema has types. */
 export function tool<S extends StandardSchema<any, any>>(config: ToolConfig<InferSchema<S>, S>): Tool;
-export function tool<I = Record<string, unknown>>(config: ToolConfig<I, JsonSchema>): Tool;
+export function tool<I = Record<string, unknown>>(config: { readonly inputSchema: ConvertibleSchema } & ToolConfig<I, JsonSchema>): Tool;
 export function tool(config: ToolConfig<any>): Tool {
   const { name, description, inputSchema, execute, parallel = true, timeoutMs, presets, readOnly = false } = config ?? ({} as ToolConfig<any>);
   const isRunnable = execute === undefined || typeof execute === "function";

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // An agent: the options that it is made with, and its methods. Methods that are asked once and answered once are in protocol/methods.ts.
 
 import type { AgentMethods } from "../protocol/methods.js";

@@ -27,6 +27,15 @@ export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
+/**
+ * What a plain JSON Schema is besides: not a schema of a library that cannot turn it into JSON Schema, such as Zod before 4.2. For
+ * such a schema the compiler shows the text that is the type of this property.
+ */
+export interface ConvertibleSchema {
+  /** Missing in a plain JSON Schema. */
+  readonly "~standard"?: "This schema cannot be turned into JSON Schema: update its library (Zod 4.2, Valibot 1.2, ArkType 2.1), or write plain JSON Schema.";
+}
+
 /** A schema of either kind. */
 // `any`, so that the input and output of every schema can be inferred.
 export type Schema = StandardSchema<any, any> | JsonSchema;

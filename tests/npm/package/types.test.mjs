@@ -10,18 +10,23 @@ import { lend, project } from "../support/project.mjs";
 const source = fs.readFileSync(inRoot("tests/npm/package/types.test-d.ts"), "utf8");
 
 const base = { strict: true, noEmit: true, target: "ES2022", skipLibCheck: false, types: [] };
-const inPage = ["ES2023", "DOM", "DOM.Iterable", "ESNext.Disposable"];
+// The smallest library with which the package compiles.
+const inPage = ["ES2022", "DOM"];
 
 /** Compiles a text in the project. Returns the errors, one per line. */
 async function compiled(text, name, compilerOptions) {
+  return (await output(text, name, compilerOptions)).match(/^.*error TS.*$/gm) ?? [];
+}
+
+/** Compiles a text in the project. Returns what the compiler prints. */
+async function output(text, name, compilerOptions) {
   const folder = path.join(await project(), `types-${process.hrtime.bigint()}`);
   fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, name), text);
   const config = { compilerOptions: { ...base, ...compilerOptions }, files: [name] };
   fs.writeFileSync(path.join(folder, "tsconfig.json"), JSON.stringify(config));
   const tsc = inRoot("node_modules/typescript/bin/tsc");
-  const { output } = await capture(process.execPath, [tsc, "-p", folder, "--pretty", "false"]);
-  return output.match(/^.*error TS.*$/gm) ?? [];
+  return (await capture(process.execPath, [tsc, "-p", folder, "--pretty", "false"])).output;
 }
 
 const settings = {
@@ -44,7 +49,7 @@ const settings = {
     {
       module: "nodenext",
       moduleResolution: "nodenext",
-      lib: ["ES2023", "ESNext.Disposable"],
+      lib: ["ES2022"],
       types: ["node"],
       typeRoots: [inRoot("node_modules/@types")],
     },
@@ -71,6 +76,15 @@ test("a worker, its clients and a chat have the expected types", async () => {
     const [name, options] = settings[where];
     assert.deepEqual(await compiled(edge, name, options), [], where);
   }
+});
+
+test("for a schema without JSON Schema, such as one of Zod 3, the compiler says what to do", async () => {
+  const [name, options] = settings["with a bundler"];
+  const old = `import { tool } from "lockgate";
+declare const old: { readonly "~standard": { readonly version: 1; readonly vendor: string; readonly validate: (value: unknown) => unknown }; parse(value: unknown): unknown };
+tool({ name: "clock", description: "Tells the time.", inputSchema: old });
+`;
+  assert.match(await output(old, name, options), /"This schema cannot be turned into JSON Schema: update its library \(Zod 4\.2,/);
 });
 
 test("the type test fails on a mistake in the types", async () => {
