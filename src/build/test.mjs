@@ -110,7 +110,7 @@ async function chromiumTests() {
   return nodeTests("tests/chromium", { LOCKGATE_TARBALL: await packOnce(), CHROMIUM: chromium });
 }
 
-// Stories in every browser. A browser that is missing skips its tests, which says why.
+// Tests in every browser and in the runtimes that npm packages bring, with a table of the results. A missing browser skips its tests, which says why.
 async function hostTests(ending) {
   const tools = await prepare(["chromium", "browsers"], { quiet: true });
   for (const why of [tools.chromiumMissing, tools.firefoxMissing, tools.webkitMissing]) if (why) console.log(why);
@@ -123,7 +123,16 @@ async function hostTests(ending) {
     XVFB: tools.xvfb,
   };
   const found = Object.fromEntries(Object.entries(programs).filter(([, program]) => program));
-  return nodeTests("tests/hosts", { LOCKGATE_TARBALL: await packOnce(), ...found }, ending);
+  const matrix = freshMatrix();
+  const env = {
+    LOCKGATE_TARBALL: await packOnce(),
+    LOCKGATE_PACKAGING: await installPackagingTools(),
+    LOCKGATE_MATRIX: matrix,
+    ...found,
+  };
+  const counts = await nodeTests("tests/hosts", env, ending);
+  printMatrix(matrix);
+  return counts;
 }
 
 // Tests the packed package in empty projects with bundlers and Node versions, and prints a table of the results.

@@ -60,11 +60,6 @@ const has = (found, pattern) => {
 };
 const failure = (work) => work.then(() => "no error", ({ code, name }) => code ?? name);
 
-async function until(call, type) {
-  for await (const event of call) if (event.type === type) return event;
-  throw new Error(`no ${type}`);
-}
-
 /** The steps before the restart. Each is `[name, (agent, lockgate, host) => …]`. */
 const BEFORE = [
   ["a call", async (agent) => is((await agent.call("hello", of("call"))).text, "you said: hello")],
@@ -210,7 +205,8 @@ const BEFORE = [
     // The call goes on until the page or the process is gone.
     const call = agent.stream("count", of("cut"));
     call.result.catch(() => {});
-    await until({ [Symbol.asyncIterator]: () => call.toReadableStream().values({ preventCancel: true }) }, "text-delta");
+    const reader = call.toReadableStream().getReader();
+    while ((await reader.read()).value.type !== "text-delta");
   }],
 ];
 

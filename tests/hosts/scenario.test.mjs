@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { inRoot } from "../../src/build/run.mjs";
-import { record, story, within } from "./support/pages.mjs";
+import { record } from "../packaging/kit.mjs";
+import { story, within } from "./support/pages.mjs";
 
 const scenario = { headers: { "content-type": "text/javascript" }, body: fs.readFileSync(inRoot("tests/hosts/scenario.mjs"), "utf8") };
 
@@ -71,10 +72,10 @@ story("two tabs take turns in one session, and each hears the other", async ({ o
   });
   assert.equal(texts.length, 40);
   for (let at = 0; at < texts.length; at += 2) assert.equal(texts[at + 1], `you said ${texts[at]}`);
-  record(browser, "two tabs", "40 messages");
+  record(browser.version, "two tabs", "40 messages");
 });
 
 function check(browser, how, steps) {
   assert.deepEqual(steps.filter(({ error }) => error !== null), []);
-  record(browser, how, `${steps.length} steps`);
+  record(browser.version, how, `${steps.length} steps`);
 }

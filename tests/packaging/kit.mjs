@@ -20,6 +20,11 @@ export const toolModule = (...parts) => import(pathToFileURL(tool(...parts)).hre
 
 const matrix = process.env.LOCKGATE_MATRIX;
 
+/** Writes a line of the table of results. */
+export function record(place, how, detail, works = true) {
+  if (matrix) fs.appendFileSync(matrix, `${JSON.stringify({ place, how, works, detail })}\n`);
+}
+
 /**
  * Tests the package in one environment, and writes a line of the table with the result of `work`. `skip` is the reason why the test
  * cannot run here.
@@ -32,7 +37,7 @@ export function cell(place, how, work, { skip = false } = {}) {
       detail = (await work()) ?? "";
       works = true;
     } finally {
-      if (matrix) fs.appendFileSync(matrix, `${JSON.stringify({ place, how, works, detail })}\n`);
+      record(place, how, detail, works);
     }
   });
 }
