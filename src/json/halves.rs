@@ -17,12 +17,22 @@ pub fn replaced(text: &str) -> Cow<'_, str> {
     rewritten(text, |_| REPLACED).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
+/// JSON text that had halves.
+#[derive(Debug)]
+pub struct WithoutHalves {
+    /// The text.
+    pub text: String,
+    /// Whether marks stand for the halves. Otherwise they are replaced.
+    pub is_marked: bool,
+}
+
 /// The JSON text with each half marked. `None`: it has no halves.
 #[inline(never)]
-pub fn marked(text: &str) -> Option<String> {
+pub fn marked(text: &str) -> Option<WithoutHalves> {
     // A text that has a private character of its own cannot be marked. Its halves are replaced at once.
     let is_free = !text.contains(|it| mark_of(it).is_some()) && !has_escaped_mark(text);
-    rewritten(text, if is_free { |half| mark(half).unwrap_or(REPLACED) } else { |_| REPLACED })
+    let write = if is_free { |half| mark(half).unwrap_or(REPLACED) } else { |_| REPLACED };
+    rewritten(text, write).map(|text| WithoutHalves { text, is_marked: is_free })
 }
 
 /// The half that a mark stands for.

@@ -113,7 +113,7 @@ async fn refused(answer: Box<dyn HttpAnswer>, is_large: bool, at_ms: f64) -> Err
     answer.done();
     refusal(Failure {
         status: answer.status(),
-        body: &String::from_utf8_lossy(&body),
+        body: &halves::replaced(&String::from_utf8_lossy(&body)),
         retry_after: answer.header("retry-after").as_deref(),
         retry_after_ms: answer.header("retry-after-ms").as_deref(),
         at_ms,
@@ -204,7 +204,7 @@ impl ReplyReader {
                 continue;
             }
             let marked = halves::marked(frame);
-            let text = marked.as_deref().unwrap_or(frame);
+            let text = marked.as_ref().map_or(frame, |it| &it.text);
             let value = json::foreign(text.as_bytes(), json::DEEPEST).map_err(|error| {
                 let message = format!("the model sent something that is not JSON: {error}");
                 Error::new(ErrorKind::ModelFailed, message).hint("check what baseUrl really serves")
@@ -215,10 +215,14 @@ impl ReplyReader {
                 value => self.frame(&value),
             };
             let mut deltas = std::mem::replace(&mut self.reply.deltas, before);
-            if marked.is_some() || !self.halves.is_empty() {
-                deltas = self.halves.join(deltas, marked.is_some());
+            let is_marked = marked.as_ref().is_some_and(|it| it.is_marked);
+            if is_marked || !self.halves.is_empty() {
+                deltas = self.halves.join(deltas, is_marked);
             }
             self.reply.deltas.append(&mut deltas);
+            if marked.is_some() && !is_marked {
+                self.reply.deltas.push(Delta::Replaced);
+            }
             read?;
         }
         Ok(())

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::error::Advice;
 use crate::error::ErrorKind;
-use crate::json::halves;
 use crate::policy::overflow;
 use crate::policy::pattern;
 use crate::policy::retry_after;
@@ -143,7 +142,7 @@ const LOOKED_THROUGH: usize = 8_000;
 
 /// Classifies an error.
 pub fn meaning(failure: Failure<'_>) -> Meaning {
-    let body: Option<Value> = serde_json::from_str(&halves::replaced(failure.body)).ok();
+    let body: Option<Value> = serde_json::from_str(failure.body).ok();
     let mut refusal = RefusalText { status: failure.status, ..RefusalText::default() };
     match &body {
         Some(body) => refusal.look(body, 0),
@@ -278,10 +277,7 @@ impl RefusalText {
     }
 
     fn sentence(&mut self, text: &str, depth: u32) {
-        let inner = text
-            .trim_start()
-            .starts_with(['{', '['])
-            .then(|| serde_json::from_str(&halves::replaced(text)));
+        let inner = text.trim_start().starts_with(['{', '[']).then(|| serde_json::from_str(text));
         match inner {
             Some(Ok(inner)) if depth < DEEPEST => self.look(&inner, depth + 1),
             // The innermost message says most. Outer ones are like "provider returned error".

@@ -8,6 +8,7 @@ use wasm_bindgen::prelude::*;
 
 use crate::error::Error;
 use crate::error::ErrorKind;
+use crate::json::halves;
 use crate::message::{MAX_TOOL_TEXT, note};
 use crate::policy::failure::{self, Failure, Meaning};
 use crate::policy::redact::redacted;
@@ -91,7 +92,7 @@ fn meaning_of(value: &JsValue) -> Meaning {
     let body = body.filter(|body| !body.is_empty());
     failure::meaning(Failure {
         status: number("statusCode").or_else(|| number("status")).unwrap_or_default() as u16,
-        body: &body.unwrap_or_else(|| message_of(value, MAX_MESSAGE)),
+        body: &halves::replaced(&body.unwrap_or_else(|| message_of(value, MAX_MESSAGE))),
         retry_after: header("retry-after").as_deref(),
         retry_after_ms: header("retry-after-ms").as_deref(),
         at_ms: js_sys::Date::now(),

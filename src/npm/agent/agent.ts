@@ -41,7 +41,6 @@ export class AgentHandle implements Agent {
   readonly #checked: CheckedOptions;
   readonly #calls = new CallMap((tag) => childCall(this.#core(), tag, this.#calls, this.#checked.children));
   readonly #node = newNode();
-  /** Whether the browser denied the store when the agent was made. */
   readonly #isDenied: boolean;
   readonly #subscriptions: Subscriptions;
   /** Work that goes on after replies; `drain` waits for it. */
@@ -314,7 +313,7 @@ export class AgentHandle implements Agent {
   async #warn(call: CallHandle): Promise<void> {
     const { store, ownStore } = this.#checked;
     this.#warned = true;
-    // The call fails soon, so it gets this warning at once.
+    // The browser has denied the store, so the call fails soon: it gets this warning at once.
     if (this.#isDenied) return void call.warn("storage", DENIED);
     if (!ownStore && store.capabilities.shared === "process") return;
     const { warnings } = await this.storage();

@@ -112,7 +112,7 @@ interface Letter {
 }
 
 /** Reads a character. `undefined`: there is none in this notation. */
-type Read = (text: Uint8Array, at: number) => Letter | typeof OPEN | undefined;
+type ReadLetter = (text: Uint8Array, at: number) => Letter | typeof OPEN | undefined;
 
 /** The most backslashes before an escape. Each level of JSON in JSON doubles them. */
 const MOST_BACKSLASHES = 16;
@@ -127,7 +127,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** A character that is not escaped: UTF-8. */
-const plain: Read = (text, at) => {
+const plain: ReadLetter = (text, at) => {
   const first = text[at];
   if (first === undefined) return OPEN;
   if (first < 0xc0) return { code: first, next: at + 1 };
@@ -139,7 +139,7 @@ const plain: Read = (text, at) => {
 };
 
 /** An escape with backslashes, as in JSON and in source code. JSON in JSON has more of them. */
-const slashed: Read = (text, at) => {
+const slashed: ReadLetter = (text, at) => {
   const begin = at;
   while (text[at] === 0x5c && at - begin < MOST_BACKSLASHES) at++;
   if (at === begin) return undefined;
@@ -150,7 +150,7 @@ const slashed: Read = (text, at) => {
 };
 
 /** An escape of HTML, whose characters may be escaped with backslashes. */
-const entity: Read = (text, at) => {
+const entity: ReadLetter = (text, at) => {
   const sign = slashedOrPlain(text, at);
   if (sign === OPEN) return OPEN;
   if (sign?.code !== 0x26) return undefined;
@@ -168,7 +168,7 @@ const entity: Read = (text, at) => {
 };
 
 /** An escape of URLs, whose characters may be escaped in the other ways. A character may need several bytes. */
-const percent: Read = (text, at) => {
+const percent: ReadLetter = (text, at) => {
   const first = percentByte(text, at);
   if (first === OPEN || first === undefined || first.code < 0xc0) return first;
   const n = first.code < 0xe0 ? 1 : first.code < 0xf0 ? 2 : 3;
@@ -182,16 +182,16 @@ const percent: Read = (text, at) => {
   return { code, next };
 };
 
-const READERS: readonly Read[] = [percent, entity, slashed, plain];
+const READERS: readonly ReadLetter[] = [percent, entity, slashed, plain];
 
-const slashedOrPlain: Read = (text, at) => (text[at] === 0x5c ? slashed(text, at) : plain(text, at));
+const slashedOrPlain: ReadLetter = (text, at) => (text[at] === 0x5c ? slashed(text, at) : plain(text, at));
 
-const anyButPercent: Read = (text, at) => {
+const anyButPercent: ReadLetter = (text, at) => {
   const letter = text[at] === 0x26 || text[at] === 0x5c ? entity(text, at) : undefined;
   return letter ?? slashedOrPlain(text, at);
 };
 
-const percentByte: Read = (text, at) => {
+const percentByte: ReadLetter = (text, at) => {
   const sign = anyButPercent(text, at);
   if (sign === OPEN) return OPEN;
   return sign?.code === 0x25 ? hex(text, sign.next, 2, anyButPercent) : undefined;
@@ -202,7 +202,7 @@ function named(name: string, next: number): Letter | undefined {
   return code === undefined || Number.isNaN(code) ? undefined : { code, next };
 }
 
-function hex(text: Uint8Array, at: number, n: number, read: Read): Letter | typeof OPEN | undefined {
+function hex(text: Uint8Array, at: number, n: number, read: ReadLetter): Letter | typeof OPEN | undefined {
   let code = 0;
   let next = at;
   for (let i = 0; i < n; i++) {
