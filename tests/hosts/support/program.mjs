@@ -12,6 +12,8 @@ const ENDING_MS = 5_000;
 
 const started = new Set();
 process.on("exit", () => started.forEach((pid) => killGroup(pid)));
+// A signal ends a process without the event "exit".
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.once(signal, () => process.exit(1));
 
 /** Starts a program: `{ says, answers, end, kill }`. Its home folder is `profile`. */
 export function startProgram(program, args, { profile, env = {} }) {
