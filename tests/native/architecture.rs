@@ -18,7 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agentscope", &["error", "json", "message", "slot", "state"]),
     ("event", &["error", "message", "slot", "state"]),
     ("run", &["error", "event", "json", "message", "state"]),
-    ("policy", &["error", "json", "message", "spec", "policy", "state"]),
+    ("policy", &["error", "message", "spec", "policy", "state"]),
     ("port", &["attributes", "error", "future", "json", "message", "spec", "slot", "state"]),
     ("model", &["error", "future", "json", "message", "policy", "port"]),
     ("store", &["error", "event", "future", "json", "message", "port", "slot", "state", "store"]),
