@@ -61,7 +61,12 @@ export interface Details {
   /** The error or value that caused it. */
   readonly cause?: unknown;
   /** The HTTP status, and whether the same call may succeed later, of a code that this version does not know: a newer worker has sent it. Default 500, false. */
-  readonly unknown?: { readonly status?: number | undefined; readonly retryable?: boolean | undefined };
+  readonly unknown?: {
+    /** The HTTP status. */
+    readonly status?: number | undefined;
+    /** Whether the same call may succeed later. */
+    readonly retryable?: boolean | undefined;
+  };
 }
 
 /** Branch on `code`; show `message` and `hint`. ABORTED has the name "AbortError", and its `cause` is the signal's reason. */
