@@ -71,13 +71,24 @@ export function attackStory(ms) {
       assert.ok(!(await response.text()).includes("a secret of bob"));
       seen.forged += 1;
     };
-    const bob = asker(() => hosted, "bob");
+    // One connection that stays open, so that the time of the worker is measured and not that of new connections.
+    const line = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    t.after(() => line.destroy());
+    const bob = (path, body, { method = "POST", headers = {} } = {}) =>
+      new Promise((resolve, reject) => {
+        const request = http.request(`${hosted.url}/${path}`, { method, agent: line, headers: { "x-user": "bob", "content-type": "application/json", ...headers } });
+        request.on("error", reject).on("response", async (response) => {
+          let text = "";
+          for await (const chunk of response.setEncoding("utf8")) text += chunk;
+          resolve({ status: response.statusCode, text });
+        });
+        request.end(body === undefined ? undefined : JSON.stringify(body));
+      });
     const talk = async () => {
       const began = performance.now();
-      const response = await bob("sessions/bob/messages", { input: "a secret of bob" }, { headers: { accept: "application/json" } });
-      const text = await response.text();
+      const { status, text } = await bob("sessions/bob/messages", { input: "a secret of bob" }, { headers: { accept: "application/json" } });
       const waited = performance.now() - began;
-      assert.equal(response.status, 200, text);
+      assert.equal(status, 200, text);
       seen.waited = Math.max(seen.waited, waited);
       seen.calls += 1;
       assert.ok(waited < ANSWER_MS, `another user waited for ${Math.round(waited)} ms`);
