@@ -1,5 +1,6 @@
 // Bundles a program of one of the engines, for a page or for a Worker.
 import fs from "node:fs";
+import path from "node:path";
 import { builtinModules } from "node:module";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
@@ -12,19 +13,30 @@ const wasm = here("../dist/page.wasm");
 /** The bytes of the files that a page loads later in the background. */
 export const laterFiles = (name) => (name === "lockgate" ? [fs.readFileSync(here("../dist/rest.wasm"))] : []);
 
-/** The bytes of every file that a page loads before it answers. */
+/** The bytes of every file that a page loads before it answers. Chunks that a program imports only when it needs them are left out. */
 export async function pageFiles(name) {
-  const { outputFiles } = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     ...common,
     stdin: stdin(`import { answer } from "./programs/${name}.mjs"; globalThis.answer = answer;`),
     write: false,
+    splitting: true,
+    outdir: here("."),
+    metafile: true,
     minify: true,
     platform: "browser",
     // A page loads this copy of the wasm only if the file is lost, but esbuild would put it into the bundle.
     external: ["*/inline-wasm.js"],
     alias: { lockgate: entry.page },
   });
-  const files = outputFiles.map(({ contents }) => contents);
+  const loaded = new Set();
+  const load = (output) => {
+    if (loaded.has(output)) return;
+    loaded.add(output);
+    for (const { path, kind } of metafile.outputs[output].imports) if (kind === "import-statement") load(path);
+  };
+  load(Object.keys(metafile.outputs).find((output) => metafile.outputs[output].entryPoint !== undefined));
+  const isLoaded = ({ path: file }) => [...loaded].some((output) => path.resolve(output) === file);
+  const files = outputFiles.filter(isLoaded).map(({ contents }) => contents);
   return name === "lockgate" ? [...files, fs.readFileSync(wasm)] : files;
 }
 

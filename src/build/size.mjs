@@ -36,7 +36,7 @@ export function pageFiles(folder = inRoot("target/www")) {
     .readdirSync(folder, { recursive: true })
     .filter((name) => /\.(html|css|js|svg)$/.test(name));
   const index = fs.readFileSync(path.join(folder, "index.html"), "utf8");
-  const isPackage = (name) => /^(lockgate|models|remote|ui-chunks|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
+  const isPackage = (name) => /^(lockgate|models|remote|ui-chunks|markdown|inline-wasm)-[^.]*\.js$/.test(path.basename(name));
   const isFirst = (name) => name === "index.html" || index.includes(path.basename(name));
   // The bundler's small runtime is loaded together with the files that follow.
   const follows = (name) => /^(later|rolldown-runtime)-/.test(path.basename(name));

@@ -22,8 +22,6 @@ export async function usual() {
   await stopped[Symbol.asyncIterator]().next();
   stopped.stop();
   said.push((await stopped.result).reason);
-  said.push(await agent.call("Hello!", { sessionId: "" }).catch(({ code }) => code));
-  said.push(await agent.call("Refuse.", slot).catch(({ code }) => code));
   said.push((await agent.call("Hello again.", slot)).text);
   const sessions = await agent.listSessions(null);
   const messages = await agent.history(slot);

@@ -74,9 +74,12 @@ impl<'a> Hooks<'a> {
     /// Tells the hooks how the call ended, after it is saved. If a hook fails, the caller gets only a warning: the outcome
     /// is stored already. If the call is told to end now, the hooks that still run or wait are begun but not waited for.
     pub(in crate::engine) async fn on_end(self, ended: &Ended) {
-        if self.at(Point::OnEnd).next().is_none() {
-            return;
+        if self.at(Point::OnEnd).next().is_some() {
+            rarely(self.tell_end(ended)).await;
         }
+    }
+
+    async fn tell_end(self, ended: &Ended) {
         let (mut impatient, lineage) = (no_patience(self.scope), Lineage::new());
         for hook in self.at(Point::OnEnd) {
             let told = match ended {

@@ -15,7 +15,7 @@ import { jsonText } from "../values/json.js";
 import { locksOf } from "../host/locks.js";
 import { newNode } from "./node.js";
 import type { CoreAnswers } from "./core-answers.js";
-import { exportedSessions, toMarkdown } from "../session/export.js";
+import { exportedSessions } from "../session/export.js";
 import { checkAfter, checkAnswers, checkCall, checkDocument, checkFormat, checkId, checkInput, checkPage, checkSlot, checkText, checkTimeout } from "../values/arguments.js";
 import type { CheckedOptions } from "./options.js";
 import { checkContext, checkMode } from "../turn/permissions.js";
@@ -218,7 +218,8 @@ export class AgentHandle implements Agent {
   async exportSession(slot: Slot, format: "lockgate" | "agentscope" | "markdown" = "lockgate"): Promise<string> {
     if (checkFormat(format) === "markdown") {
       const document = JSON.parse(await this.exportSession(slot, "lockgate")) as { title: string; history: Msg[] };
-      return toMarkdown(document.title, document.history);
+      // Few pages need this format, so its code is not loaded at the start.
+      return (await import("../session/markdown.js")).toMarkdown(document.title, document.history);
     }
     return this.#ask("exportSession", JSON.stringify({ ...checkSlot(slot), format }));
   }

@@ -1,5 +1,6 @@
-/// <reference lib="esnext.disposable" preserve="true" />
 // An agent: the options that it is made with, and its methods. Methods that are asked once and answered once are in protocol/methods.ts.
+
+/// <reference lib="esnext.disposable" preserve="true" />
 
 import type { AgentMethods } from "../protocol/methods.js";
 import type { Call, CallOptions, Reply } from "./call.js";
