@@ -8,6 +8,7 @@ import { LockgateError } from "../errors.js";
 import type { Batch, Store, StoreCapabilities, StoreReport, StoredRecord } from "../types/store.js";
 import { fromDisk, isFolder, namesIn } from "./files/disk.js";
 import { Journal } from "./files/journal.js";
+import { isMark } from "./files/user-mark.js";
 import { byPartition, isPart, listAll, partitionOfBatch, partitionOfPrefix } from "./keys.js";
 import type { Page } from "./keys.js";
 import { ReadableJournal } from "./readable/journal.js";
@@ -153,9 +154,8 @@ async function partitionsIn(root: string): Promise<string[]> {
   const found: string[] = [];
   for (const agent of (await namesIn(root)).filter(isPart)) {
     if (agent === LOGS_FOLDER || !(await isFolder(path.join(root, agent)))) continue;
-    for (const user of (await namesIn(path.join(root, agent))).filter(isPart)) {
-      if (await isFolder(path.join(root, agent, user)).catch(() => true)) found.push(`${agent}/${user}/`);
-    }
+    const users = (await namesIn(path.join(root, agent))).filter((name) => isPart(name) && !isMark(name));
+    for (const user of users) found.push(`${agent}/${user}/`);
   }
   return found.sort();
 }

@@ -1,6 +1,5 @@
 //! Loading a session: its head, and the messages of its context.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::error::Error;
@@ -11,10 +10,11 @@ use crate::message::Message;
 use crate::port::{Page, Record};
 use crate::slot::Slot;
 use crate::state::FORMAT;
+use crate::store::format::entry::EntryKind;
 use crate::store::format::head::{Head, HeadRecord, newer};
 use crate::store::format::view::{self, ViewPiece};
-use crate::store::keys::{EntryRef, SlotKeys};
-use crate::store::log::{self, SpanMessages};
+use crate::store::keys::SlotKeys;
+use crate::store::log::SpanMessages;
 use crate::store::operations::sessions::{ATTEMPTS, Sessions, superseded};
 use crate::store::seal::{Seal, opened};
 use crate::store::session::Session;
@@ -131,26 +131,25 @@ impl Sessions {
             return Ok(Some(context));
         }
         let mut context = Vec::new();
-        let mut stored: HashMap<EntryRef, usize> = HashMap::new();
-        let mut n_logged = None;
+        // A damaged view could show the log a thousand times, and fill the memory.
+        let (mut most, mut is_counted) = (head.card.messages as usize + head.view.len(), false);
         for piece in &head.view {
             let (from, to) = match piece {
                 ViewPiece::Span { from, to } => (from.clone(), to.clone()),
                 ViewPiece::Summary { summary } => ((summary.clone(), 0), (summary.clone(), 1)),
             };
-            let entries = self.records().entries(keys, from.0.seq, to.0.seq).await?;
-            let Some(span) = log::span(&entries, &from, &to) else { return Ok(None) };
+            let Some(span) = self.records().span(keys, &from, &to).await? else { return Ok(None) };
             grow(&mut context, span);
-            let sizes = entries.into_iter().map(|(name, entry)| (name, entry.messages.len()));
-            stored.extend(sizes);
-            // No view shows more messages than the log has. A damaged view could fill the memory.
-            if context.len() > n_logged.unwrap_or_else(|| stored.values().sum()) {
+            if context.len() > most && !is_counted {
                 let log = self.records().entries(keys, 0, head.next).await?;
-                let n_all = log.values().map(|entry| entry.messages.len()).sum();
-                if context.len() > n_all {
-                    return Ok(None);
-                }
-                n_logged = Some(n_all);
+                // What a summary has replaced can be shown besides what else shows it, once it is undone.
+                let n_summaries = log.values().filter(|it| it.kind == EntryKind::Summary).count();
+                let n_messages: usize = log.values().map(|entry| entry.messages.len()).sum();
+                most = n_messages * (1 + n_summaries);
+                is_counted = true;
+            }
+            if context.len() > most {
+                return Ok(None);
             }
         }
         head.edits.apply(&mut context);

@@ -13,7 +13,9 @@ import { damageRecords, damagedSessions } from "./corruption.mjs";
 const damageFiles = (root) => async (store, prefix, below) => {
   await store.close();
   const folder = path.join(root, "1.t.helper", "t.alice", "0");
-  const isOwn = (name) => fs.readFileSync(path.join(folder, name), "latin1").includes(prefix);
+  // A file also names, as a prefix, the session that the file before it changed.
+  const ownKey = new RegExp(`${prefix.replaceAll(".", "\\.")}[a-z]`);
+  const isOwn = (name) => ownKey.test(fs.readFileSync(path.join(folder, name), "latin1"));
   const names = fs.readdirSync(folder).filter((name) => /^\d+$/.test(name) && isOwn(name));
   const [one, other] = [names[below(names.length)], names[below(names.length)]].map((name) => path.join(folder, name));
   const bytes = fs.readFileSync(one);

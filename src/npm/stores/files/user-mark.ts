@@ -5,6 +5,11 @@ import path from "node:path";
 
 import { codeOf, syncFolder, undefinedIfMissing, writeNew } from "./disk.js";
 
+const ENDING = ".has";
+
+/** Whether a file beside the folders of users is such a mark. */
+export const isMark = (name: string): boolean => name.endsWith(ENDING);
+
 /** The mark of a folder. No id has its name as a part of a key. */
 export class UserMark {
   /** The path of the mark. */
@@ -13,7 +18,7 @@ export class UserMark {
 
   /** The mark of this folder. */
   constructor(folder: string) {
-    this.file = `${folder}.has`;
+    this.file = `${folder}${ENDING}`;
   }
 
   /** Whether the folder was made. */
