@@ -8,6 +8,8 @@ import type { PreviousFile } from "./batch-file.js";
 export class Damage {
   readonly #errors = new Map<string, LockgateError>();
   #lost: LockgateError[] = [];
+  /** The checksum of the batch before the one that was skipped last, if it is known. */
+  follows: string | undefined;
   /** What batches changed that are in a wrong place, by the checksum of the batch before them. */
   readonly #misplaced = new Map<string, readonly string[]>();
 
@@ -16,9 +18,10 @@ export class Damage {
     return this.#lost[0] ?? [...this.#errors.values()][0];
   }
 
-  /** A batch is lost. What it changed is known from the next one. */
-  lose(error: LockgateError): void {
-    this.#lost.push(error);
+  /** A batch is lost. If it is not known what it changed, the next one says it. */
+  lose(error: LockgateError, changed: readonly string[] | undefined): void {
+    if (changed === undefined) this.#lost.push(error);
+    else this.add(changed, error);
   }
 
   /** Notes a batch in a wrong place. Answers what the batch changed that belongs there, if that was found in another place. */

@@ -1,5 +1,6 @@
 // File operations of the file store. They never follow symbolic links. Every failure becomes a typed error with the path.
 
+import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import * as fs from "node:fs/promises";
 
@@ -64,6 +65,12 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
   return (await undefinedIfMissing(() => fs.readdir(folder))) ?? [];
 }
 
+/** The numbers in the names in a folder: `7`, and also `last.7`. */
+export async function numbersIn(folder: string): Promise<number[]> {
+  const numbers = (await namesIn(folder)).map((name) => /^(?:last\.)?(\d+)$/.exec(name)?.[1]);
+  return numbers.filter((number) => number !== undefined).map(Number);
+}
+
 /** Runs `work`; undefined if it fails because a file or folder does not exist. */
 export async function undefinedIfMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
@@ -98,3 +105,6 @@ export function fromDisk(error: unknown): unknown {
   const [code, hint] = CODES[codeOf(error)] ?? ["STORE_UNAVAILABLE", "check the disk that holds the store"];
   return new LockgateError(code, `the file store failed: ${error.message}`, { hint, cause: error });
 }
+
+/** A name for a temporary file or folder that no other process uses. */
+export const unique = (what: string): string => `${what}.${process.pid}.${randomBytes(8).toString("hex")}`;

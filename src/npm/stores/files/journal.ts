@@ -12,7 +12,6 @@
 // `<user>.has` beside the folder says that there is one. Each batch names what the batch before it changed. So if a batch is
 // lost or damaged, only the sessions that it changed are refused.
 
-import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
 import path from "node:path";
 
@@ -21,7 +20,7 @@ import type { Batch, StoredRecord } from "../../types/store.js";
 import { changedBy, decode, encodeBatch, encodeSeal, mentionedIn } from "./batch-file.js";
 import type { Contents, PreviousFile } from "./batch-file.js";
 import { Damage } from "./damage.js";
-import { codeOf, isFolder, namesIn, openToRead, readWhole, syncFolder, undefinedIfMissing, writeNew } from "./disk.js";
+import { codeOf, isFolder, namesIn, numbersIn, openToRead, readWhole, syncFolder, undefinedIfMissing, unique, writeNew } from "./disk.js";
 import { UserMark } from "./user-mark.js";
 import { lost, lostUser, readLine, readValues, unreadable, writeBase } from "./values.js";
 import type { RecordLocation } from "./values.js";
@@ -159,18 +158,18 @@ export class Journal {
 
   /** The newest batch under its second name, if the first was removed. */
   async #restored(name: string): Promise<Buffer | undefined> {
-    const bytes = await readWhole(this.#path(`last.${name}`));
-    if (bytes !== undefined) await undefinedIfMissing(() => fs.link(this.#path(`last.${name}`), this.#path(name))).catch(() => {});
+    const second = this.#path(`last.${name}`);
+    const bytes = await readWhole(second);
+    if (bytes !== undefined) await fs.link(second, this.#path(name)).catch(() => {});
     return bytes;
   }
 
   /** Goes on behind a lost batch. `changed` is what it changed, if that is known. */
   #skipLost(changed?: readonly string[]): void {
     this.#last += 1;
+    this.#damage.follows = this.#previous?.[0];
     this.#previous = undefined;
-    const error = lost(this.#path(String(this.#last)));
-    if (changed === undefined) this.#damage.lose(error);
-    else this.#damage.add(changed, error);
+    this.#damage.lose(lost(this.#path(String(this.#last))), changed);
   }
 
   async #applyFile(name: string, bytes: Buffer): Promise<void> {
@@ -188,9 +187,15 @@ export class Journal {
       this.#damage.add(changedBy(contents), unreadable(this.#path(name)));
       return this.#skipLost(this.#damage.misplace(before, changedBy(contents), this.#previous[0]));
     }
+    if (before !== undefined && this.#damage.follows === before[0]) {
+      // It belongs into the place before, where a batch is missing.
+      this.#damage.explain(changedBy(contents));
+      return this.#skipLost(this.#damage.misplace(before, changedBy(contents), contents.check));
+    }
     if (next !== undefined && (await this.#openNext(next))) return;
     if (next === undefined) this.#damage.explain(before?.[1]);
     this.#apply(contents, name);
+    this.#damage.follows = undefined;
     this.#previous = [contents.check, changedBy(contents)];
     this.#last += 1;
     this.#bytes.batches += bytes.length;
@@ -228,8 +233,7 @@ export class Journal {
       this.#generation = newest;
       // The first batch of a later generation follows a batch of the generation before.
       if (newest === 0) this.#previous = ["", []];
-      const numbers = (await namesIn(this.#path())).map((name) => /^(?:last\.)?(\d+)$/.exec(name)?.[1] ?? 0).map(Number);
-      this.#highest = numbers.reduce((most, number) => Math.max(most, number), 0);
+      this.#highest = (await numbersIn(this.#path())).reduce((most, number) => Math.max(most, number), 0);
       if (newest === 0 || (await this.#readBase())) return;
     }
     this.#generation = undefined;
@@ -237,8 +241,7 @@ export class Journal {
   }
 
   async #newest(): Promise<number | undefined> {
-    const numbers = (await namesIn(this.#folder)).filter((name) => /^\d+$/.test(name)).map(Number);
-    return numbers.length === 0 ? undefined : Math.max(...numbers);
+    return (await numbersIn(this.#folder)).sort((one, other) => one - other).at(-1);
   }
 
   async #readBase(): Promise<boolean> {
@@ -396,5 +399,3 @@ export class Journal {
     await fs.rm(away, { recursive: true, force: true });
   }
 }
-
-const unique = (what: string): string => `${what}.${process.pid}.${randomBytes(8).toString("hex")}`;
