@@ -27,8 +27,7 @@ import type { RecordLocation } from "./values.js";
 import type { ListedRecord, Page } from "../keys.js";
 
 /** When a new generation begins: see `#trimIfDue`. */
-const TRIM = { batches: 256, ofKeys: 8, ofBytes: 8, always: 4096 };
-const STALE_MS = 3_600_000;
+const TRIM = { batches: 256, ofKeys: 8, ofBytes: 8, always: 4096, staleMs: 3_600_000 };
 
 /** The records of one user in a folder: a base file, and one file for each batch since then. Other processes may add batches. */
 export class Journal {
@@ -164,7 +163,7 @@ export class Journal {
     return bytes;
   }
 
-  /** Goes on behind a lost batch. `changed` is what it changed, if that is known. */
+  /** Goes on behind a lost batch, which changed this. */
   #skipLost(changed?: readonly string[]): void {
     this.#last += 1;
     this.#damage.follows = this.#previous?.[0];
@@ -387,7 +386,7 @@ export class Journal {
   async #removeOld(generation: number): Promise<void> {
     for (const name of await namesIn(this.#folder)) {
       const changed = (await undefinedIfMissing(() => fs.lstat(path.join(this.#folder, name))))?.mtimeMs ?? Infinity;
-      const isLeft = /^\d+$/.test(name) ? Number(name) <= generation : Date.now() - changed > STALE_MS;
+      const isLeft = /^\d+$/.test(name) ? Number(name) <= generation : Date.now() - changed > TRIM.staleMs;
       if (isLeft) await this.#remove(name);
     }
   }
