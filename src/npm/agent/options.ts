@@ -213,7 +213,7 @@ function checkShared({ name, capabilities: { shared } }: Store): void {
   const who = { process: "this process", origin: "the pages of one browser", host: "the processes of one machine" }[shared] ?? "this process";
   throw wrong(
     `replicas is true, but only ${who} can use the store ${JSON.stringify(String(name))}`,
-    'use redisStore(client) of lockgate/stores/redis, sqlStore(pool, { dialect: "mysql" }) of lockgate/stores/sql, or a store of your own with shared: "cluster"; in an AgentObject leave replicas out, because each user has one object',
+    'use redisStore(client) of lockgate/stores/redis, sqlStore(pool, { dialect: "mysql" }) of lockgate/stores/sql, or a store of your own with shared: "cluster"; an AgentObject needs no replicas',
   );
 }
 

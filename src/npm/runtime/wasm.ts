@@ -138,7 +138,7 @@ function started(wasm: Wasm, onIdle: (instance: Instance) => void): Instance {
     if (LockgateError.isInstance(cause)) throw cause;
     if (isForbidden(cause)) throw forbidden("starting wasm is forbidden here", cause);
     const message = `the wasm could not be started: ${cause instanceof Error ? cause.message : String(cause)}`;
-    throw new LockgateError("ENGINE_LOAD", message, { hint: "try again; if it happens again, the device may be out of memory: close other tabs or programs", cause });
+    throw new LockgateError("ENGINE_LOAD", message, { hint: "try again: the device may be out of memory", cause });
   }
 }
 
