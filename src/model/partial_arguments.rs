@@ -38,7 +38,9 @@ impl OpenCall {
             return Err(unreadable("has a piece without a place or a value"));
         };
         match (place, value) {
-            (Value::String(text), Value::String(more)) if self.open_text.as_deref() == Some(path) => {
+            (Value::String(text), Value::String(more))
+                if self.open_text.as_deref() == Some(path) =>
+            {
                 append(text, &more);
             }
             (place, value) => *place = value,

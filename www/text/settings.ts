@@ -71,6 +71,8 @@ export const settings = {
       durable: "Durable: the worker keeps it until it is deleted.",
       "may-be-evicted": "May be evicted: the storage of the worker may drop it.",
       "memory-only": "Memory only: gone when the worker ends.",
+      "not-durable": "Not durable: a crash of the server may lose the last messages.",
+      unknown: "Not known: the server's store does not say how safely it keeps sessions.",
     },
     used: (used: string, quota: string) => `${used} used of ${quota}`,
     usage: "Storage used",
