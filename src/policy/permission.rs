@@ -86,7 +86,7 @@ impl<'a> Policy<'a> {
         };
         match ruling {
             Ruling::Ask { why, .. } if self.mode == PermissionMode::DontAsk => {
-                Ruling::Deny(format!("{why}, and this session asks nobody"))
+                Ruling::Deny(format!("{why}, and the mode dont_ask turns questions into denials"))
             }
             ruling => ruling,
         }
@@ -100,9 +100,7 @@ impl<'a> Policy<'a> {
         let asks = match &opinion.own {
             OwnDecision::Deny(why) => return Ruling::Deny(why.clone()),
             _ if self.mode == PermissionMode::Explore && !is_read_only => {
-                return Ruling::Deny(
-                    "this session only looks, and the tool may change things".into(),
-                );
+                return Ruling::Deny("the mode explore denies tools that may change things".into());
             }
             OwnDecision::Danger(why) => return ask(why, false),
             OwnDecision::Allow => return Ruling::Allow,
