@@ -31,10 +31,12 @@ pub(in crate::engine) async fn recover(
 ) -> Result<bool> {
     for input in sessions.stored().inputs_of(session).await? {
         let recovered = match input.resends {
-            true => rarely(recover_resend(sessions, session, input)).await?,
-            false => rarely(recover_turn(sessions, session, input)).await?,
+            true => rarely(recover_resend(sessions, session, input)).await,
+            false => rarely(recover_turn(sessions, session, input)).await,
         };
-        if !recovered {
+        // If the session was deleted meanwhile, its log entries may be missing.
+        let is_gone = recovered.is_err() && sessions.stored().has_moved_on(session).await?;
+        if is_gone || !recovered? {
             return Ok(false);
         }
         session.orphans = None;

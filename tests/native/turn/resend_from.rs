@@ -1,5 +1,6 @@
 //! Resend of an earlier question: it is answered again from the state before it, and everything after it stays as a branch.
 
+use std::cell::{Cell, RefCell};
 use std::future::ready;
 use std::rc::Rc;
 
@@ -11,6 +12,7 @@ use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
 use lockgate::model::scripted::{Line, ScriptedModel};
 use lockgate::policy::compaction::When;
+use lockgate::port::{Batch, Capabilities, Committed, Page, Record};
 use lockgate::port::{Opinion, OwnDecision, Store, Tool, ToolRun, ToolSpec};
 use lockgate::state::{Persistence, Task, TaskState};
 use serde_json::{Value, json};
@@ -450,6 +452,63 @@ fn a_crashed_resend_of_an_earlier_question_becomes_a_branch() {
         assert_eq!(branch[..3], ["u1", "a1", "u2"], "{branch:?}");
         assert_eq!(branch.len(), n, "{branch:?}");
     }
+}
+
+/// A store in which another process deletes the session and begins it again, while a crashed resend is recovered.
+struct Deleting {
+    inner: Rc<dyn Store>,
+    other: RefCell<Option<Agent>>,
+    has_found_input: Cell<bool>,
+}
+
+impl Store for Deleting {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn get<'a>(&'a self, keys: &'a [String]) -> Local<'a, Result<Vec<Option<Record>>>> {
+        self.inner.get(keys)
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str, page: Page) -> Local<'a, Result<Vec<(String, Record)>>> {
+        Box::pin(async move {
+            let found = self.inner.list(prefix, page).await?;
+            if prefix.contains("/log/")
+                && self.has_found_input.get()
+                && let Some(other) = self.other.take()
+            {
+                block_on(other.delete_session(&slot("s1")))?;
+                ask(&other, "s1", "anew").unwrap();
+            }
+            let is_input = prefix.contains("/input/") && !found.is_empty();
+            self.has_found_input.set(self.has_found_input.get() || is_input);
+            Ok(found)
+        })
+    }
+
+    fn commit<'a>(&'a self, batch: &'a Batch) -> Local<'a, Result<Committed>> {
+        self.inner.commit(batch)
+    }
+}
+
+#[test]
+fn a_session_that_is_deleted_while_a_crashed_resend_is_recovered_is_read_again() {
+    let mut lines = says(["one", "two"]);
+    lines.push(Line::Hangs(Vec::new()));
+    lines.extend(says(["new", "next"]));
+    let world = World::new(lines);
+    world.asks("first").unwrap();
+    world.asks("second").unwrap();
+    let mut call = world.agent.begin(resending(&world.id("second"), None)).unwrap();
+    until(&mut call, "model-start");
+    let World { store, model, agent } = world;
+    drop((call, agent));
+    let other = RefCell::new(Some(agent_on_with(&store, &model, |_| {})));
+    let deleting = Deleting { inner: store, other, has_found_input: Cell::new(false) };
+    let store: Rc<dyn Store> = Rc::new(deleting);
+    let world = World { agent: agent_on_with(&store, &model, |_| {}), store, model };
+    world.asks("next question").unwrap();
+    assert_eq!(world.last_request(), ["anew", "new", "next question"]);
 }
 
 #[test]
