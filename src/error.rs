@@ -79,6 +79,14 @@ kinds! {
     Internal "INTERNAL" 500 final: "an internal error of lockgate",
 }
 
+impl ErrorKind {
+    /// Whether the provider rejects the content of the request. The same content would be rejected again.
+    pub fn is_for_content(self) -> bool {
+        use ErrorKind::{ModelBadRequest, ModelContextOverflow, ModelRefused};
+        matches!(self, ModelBadRequest | ModelRefused | ModelContextOverflow)
+    }
+}
+
 /// An error: a [`kind`](Error::kind) for programs and a text for people.
 ///
 /// It has the size of one pointer, so that each `?` adds little code.

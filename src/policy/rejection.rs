@@ -3,16 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::error::ErrorKind;
 use crate::message::{Message, Role};
-
-/// Whether an error means that the provider rejects the content of the request. The same content would be rejected again.
-pub fn is_for_content(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ModelBadRequest | ErrorKind::ModelRefused | ErrorKind::ModelContextOverflow
-    )
-}
 
 /// What of a context the provider has rejected.
 #[derive(Debug, PartialEq)]

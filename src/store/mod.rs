@@ -1,7 +1,8 @@
 //! Sessions and files on top of any store: their keys and formats, and how they are read and committed.
 //!
 //! From the bottom up: [`id`] and [`keys`] name records. [`format`](mod@format) says what records hold. `log` follows
-//! paths through the entries of a session, and `records` reads and commits with a deadline. [`session`] is one session
+//! paths through the entries of a session, `rejected` finds what providers have rejected on them, and `records` reads and
+//! commits with a deadline. [`session`] is one session
 //! in memory: it decides what a commit contains and never waits. [`operations`] loads, saves and lists sessions,
 //! [`transfer`] copies them;
 //! [`search`] finds messages, [`workspace`] keeps files, [`tasks`] keeps tasks of child sessions, and [`memory_mark`] says
@@ -18,6 +19,7 @@ mod log;
 pub mod memory_mark;
 pub mod operations;
 mod records;
+mod rejected;
 mod seal;
 pub mod search;
 pub mod session;

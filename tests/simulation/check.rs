@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use lockgate::error::ErrorKind;
 use lockgate::message::{Message, Role};
-use lockgate::policy::rejection::is_for_content;
 use lockgate::port::Record;
 use lockgate::slot::Slot;
 use lockgate::store::format::entry::{Entry, EntryKind};
@@ -445,7 +444,7 @@ impl Checker<'_> {
 
     /// The entries of the turns that a provider has rejected for their content, by the name of the entry with the outcome.
     fn rejected_turns<'s>(&'s self) -> Vec<(&'s String, Vec<&'s Entry>)> {
-        let codes = ErrorKind::ALL.iter().filter(|kind| is_for_content(**kind));
+        let codes = ErrorKind::ALL.iter().filter(|kind| kind.is_for_content());
         let codes: Vec<_> = codes.map(|kind| Some(kind.code())).collect();
         let ends = self.session.entries.iter().filter(|(_, entry)| {
             codes.contains(&entry.outcome.as_ref().and_then(|outcome| outcome.code.as_deref()))
@@ -506,7 +505,7 @@ impl Checker<'_> {
                 // have new ids. The rejection of the deleted turn says nothing about them.
                 let mut shown = attempt.requests.iter().flatten();
                 let is_it = attempt.call_id == end.call_id
-                    && ended.as_ref().is_err_and(|kind| is_for_content(*kind))
+                    && ended.as_ref().is_err_and(|kind| kind.is_for_content())
                     && shown.any(|id| asked.iter().any(|it| it.id == *id));
                 is_it.then_some(*told)
             });

@@ -14,7 +14,7 @@ use crate::engine::turn::setup::TurnResult;
 use crate::error::ErrorKind;
 use crate::event::{Event, Reply};
 use crate::message::{Edit, Message, Role};
-use crate::policy::rejection::{AskedFor, Rejected, is_for_content, rejected};
+use crate::policy::rejection::{AskedFor, Rejected, rejected};
 use crate::store::Saved;
 use crate::store::format::entry::{CallUpdate, EntryKind, Outcome};
 use crate::store::format::input::Input;
@@ -150,7 +150,7 @@ impl ExitCommit<'_> {
     /// What leaves the context, if the provider has rejected the turn for its content.
     fn left_out(self, session: &mut Session, result: &TurnResult) -> Option<LeftOut> {
         let kind = result.ended.as_ref().err()?.kind();
-        if !is_for_content(kind) {
+        if !kind.is_for_content() {
             return None;
         }
         // A hook may have removed messages of the turn from the context.

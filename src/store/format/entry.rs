@@ -88,6 +88,12 @@ impl Outcome {
         self.is_interrupted().then_some(TurnState::Interrupted)
     }
 
+    /// Whether a provider has rejected the turn for its content.
+    pub fn is_for_content(&self) -> bool {
+        let mut kinds = ErrorKind::ALL.iter().filter(|kind| kind.is_for_content());
+        kinds.any(|kind| Some(kind.code()) == self.code.as_deref())
+    }
+
     fn is_interrupted(&self) -> bool {
         self.reason == Some(json::to_value(&Reason::Interrupted))
     }

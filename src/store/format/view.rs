@@ -74,7 +74,7 @@ impl ViewPiece {
 }
 
 /// The order of places on one path.
-fn order(place: &MessagePlace) -> (u64, usize) {
+pub(in crate::store) fn order(place: &MessagePlace) -> (u64, usize) {
     (place.0.seq, place.1)
 }
 
@@ -186,6 +186,37 @@ pub(in crate::store) fn unrevised(
                 *to = is;
             }
             (_, piece) => shown.push(piece),
+        }
+    }
+    shown
+}
+
+/// The view without the messages between two places. A view that ended with them ends behind them, where it grows.
+pub(in crate::store) fn without(
+    view: &[ViewPiece],
+    from: &MessagePlace,
+    to: &MessagePlace,
+) -> Vec<ViewPiece> {
+    let mut shown = Vec::new();
+    for (index, piece) in view.iter().enumerate() {
+        let (start, end) = match piece {
+            ViewPiece::Span { from: start, to: end }
+                if order(start) < order(to) && order(from) < order(end) =>
+            {
+                (start, end)
+            }
+            other => {
+                shown.push(other.clone());
+                continue;
+            }
+        };
+        if order(start) < order(from) {
+            shown.push(ViewPiece::Span { from: start.clone(), to: from.clone() });
+        }
+        if order(to) < order(end) {
+            shown.push(ViewPiece::Span { from: to.clone(), to: end.clone() });
+        } else if index + 1 == view.len() {
+            shown.push(ViewPiece::Span { from: end.clone(), to: end.clone() });
         }
     }
     shown

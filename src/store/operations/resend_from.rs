@@ -15,6 +15,7 @@ use crate::store::keys::EntryRef;
 use crate::store::log::{self, Entries};
 use crate::store::operations::load::missing_entry;
 use crate::store::operations::sessions::Sessions;
+use crate::store::rejected::RejectedParts;
 use crate::store::session::Session;
 
 /// The session before the entry of an earlier question.
@@ -107,7 +108,11 @@ impl Sessions {
             Some(view) => view,
             None if entry.parent.is_none() => Vec::new(),
             // The context was cleared or replaced since. The log has what was said before.
-            None => self.whole_path(session, entry, &at).await?,
+            None => {
+                let (view, rejected) = self.whole_path(session, entry, &at).await?;
+                rejected.hide(&mut path.edits);
+                view
+            }
         };
         if let Some(ViewPiece::Span { to, .. }) = path.view.last_mut()
             && *to == at
@@ -133,20 +138,20 @@ impl Sessions {
         Ok(Earlier { path, asked, entry: entry.clone(), index })
     }
 
-    /// A view of everything on the path before a place in this entry.
+    /// A view of everything on the path before this entry, except what providers have rejected.
     async fn whole_path(
         &self,
         session: &Session,
         entry: &Entry,
         at: &MessagePlace,
-    ) -> Result<Vec<ViewPiece>> {
+    ) -> Result<(Vec<ViewPiece>, RejectedParts)> {
         let log = self.records().entries(&session.keys, 0, at.0.seq).await?;
-        let (mut root, mut name) = (&at.0, entry.parent.as_ref());
-        while let Some(found) = name.and_then(|name| log.get(name)) {
-            root = name.unwrap_or(root);
-            name = found.parent.as_ref();
-        }
-        Ok(vec![ViewPiece::Span { from: (root.clone(), 0), to: at.clone() }])
+        let path = log::path_to(&log, entry.parent.as_ref());
+        let path = path.ok_or_else(|| missing_entry(&session.slot))?;
+        let rejected = RejectedParts::on(&path);
+        let root = path.first().map_or(&at.0, |(root, _)| root);
+        let whole = vec![ViewPiece::Span { from: (root.clone(), 0), to: at.clone() }];
+        Ok((rejected.out_of(whole), rejected))
     }
 }
 

@@ -6,10 +6,11 @@ use crate::error::Result;
 use crate::state::Persistence;
 use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::head::Head;
-use crate::store::format::view::ViewPiece;
+use crate::store::format::view::{self, ViewPiece};
 use crate::store::keys::EntryRef;
 use crate::store::log::{self, Entries};
 use crate::store::operations::{CloseOpenCalls, Sessions, missing_entry, without_later_summaries};
+use crate::store::rejected::RejectedParts;
 use crate::store::session::{Session, TurnCommit, last_line};
 use crate::store::transfer::SessionCopy;
 
@@ -101,8 +102,13 @@ fn cut_off(
     let said: Vec<_> = entries.iter().flat_map(|(_, entry)| entry.messages.clone()).collect();
     let results = close(&said);
     if let Some((name, entry)) = entries.last_mut() {
-        if let Some(ViewPiece::Span { to, .. }) = head.view.last_mut() {
-            *to = (name.clone(), index + 1 + results.len());
+        if let Some(ViewPiece::Span { from, to }) = head.view.last_mut() {
+            let end = (name.clone(), index + 1 + results.len());
+            // A message that is not shown has no result that is shown.
+            if from == to {
+                *from = end.clone();
+            }
+            *to = end;
         }
         entry.messages.extend(results);
     }
@@ -158,6 +164,13 @@ fn view_at(log: &Entries, head: &mut Head, (last, index): (&EntryRef, usize)) ->
     let holds = |piece: &ViewPiece| piece.contains(&at);
     let (start, end) = ((last.clone(), 0), (last.clone(), index + 1));
     let Some(place) = pieces.iter().position(holds) else {
+        let path = log::path_to(log, head.leaf.as_ref()).unwrap_or_default();
+        if RejectedParts::on(&path).has(&at) {
+            // A provider has rejected the message, so the view ends before it.
+            let mut before = view::before(&pieces, &at).unwrap_or_default();
+            before.push(ViewPiece::Span { from: end.clone(), to: end });
+            return before;
+        }
         // The message is not in the view, for example after clear(). Then the view is its own turn.
         return vec![ViewPiece::Span { from: start, to: end }];
     };

@@ -13,7 +13,7 @@ use lockgate::message::{Block, Message, Role};
 use lockgate::model::scripted::{Line, ScriptedModel, words};
 use lockgate::policy::compaction::When;
 use lockgate::policy::rejection::{AskedFor, Rejected, rejected};
-use lockgate::port::{Opinion, OwnDecision, Store, Tool, ToolRun, ToolSpec};
+use lockgate::port::{Batch, Opinion, OwnDecision, Page, Store, Tool, ToolRun, ToolSpec};
 use lockgate::state::Persistence;
 use serde_json::json;
 
@@ -449,4 +449,123 @@ fn the_event_of_a_rejected_question_says_that_it_was_saved() {
     assert_eq!(n_saved, 1);
     assert_eq!(told(&world.agent, "s1"), ["user: poison", "assistant: par"]);
     assert_eq!(world.context(), [""; 0]);
+}
+
+/// Worlds in each of which a provider has rejected a turn in another way.
+fn rejected_worlds(durability: Durability) -> Vec<World> {
+    let rejects = || Line::fails(ErrorKind::ModelBadRequest);
+    let breaks = || Line::Breaks(words("half an ans"), ErrorKind::ModelNetwork);
+    let world = |mut lines: Vec<Line>| {
+        lines.extend(["the last answer", "the last answer again"].map(Line::says));
+        World::with(lines, |options| options.durability = durability)
+    };
+    let named = |world: &World, text: &str| {
+        let call = CallRequest { call_id: Some(text.into()), ..request("s1", text) };
+        block_on(world.agent.begin(call).unwrap().finish())
+    };
+    let begin_with = |lines: Vec<Line>| {
+        let mut all = vec![Line::says("one")];
+        all.extend(lines);
+        let world = world(all);
+        world.asks("first").unwrap();
+        world
+    };
+    let question = begin_with(vec![rejects(), rejects()]);
+    question.asks("poison").unwrap_err();
+    question.asks("poison 2").unwrap_err();
+
+    let tools = begin_with(vec![calls("looks"), rejects()]);
+    tools.asks("poison").unwrap_err();
+
+    let results = begin_with(vec![calls("asks"), calls("looks"), rejects()]);
+    results.asks("second").unwrap();
+    results.confirms().unwrap_err();
+
+    let closing = begin_with(vec![calls("asks"), rejects()]);
+    closing.asks("second").unwrap();
+    closing.asks("poison").unwrap_err();
+
+    let repeated = begin_with(vec![breaks(), rejects()]);
+    named(&repeated, "poison").unwrap_err();
+    named(&repeated, "poison").unwrap_err();
+
+    let passed = begin_with(vec![breaks(), Line::says("three"), rejects()]);
+    named(&passed, "second").unwrap_err();
+    passed.asks("third").unwrap();
+    named(&passed, "second").unwrap_err();
+
+    let joined = begin_with(vec![breaks(), calls("looks"), rejects()]);
+    named(&joined, "poison").unwrap_err();
+    let call = CallRequest { call_id: Some("poison".into()), ..request("s1", "poison") };
+    let mut call = joined.agent.begin(call).unwrap();
+    until(&mut call, "tool-start");
+    let joins = CallRequest { overlap: Overlap::Steer, ..request("s1", "joined poison") };
+    let mut other = joined.agent.begin(joins).unwrap();
+    block_on(call.finish()).unwrap_err();
+    block_on(other.finish()).unwrap_err();
+
+    let resumed = begin_with(vec![Line::Hangs(Vec::new()), rejects()]);
+    let mut call = begin(&resumed.agent, "s1", "poison");
+    until(&mut call, "model-start");
+    call.cancel().ask(Cause::Aborted);
+    block_on(call.finish()).unwrap_err();
+    let resume = CallRequest { messages: Vec::new(), ..request("s1", "") };
+    block_on(resumed.agent.begin(resume).unwrap().finish()).unwrap_err();
+    vec![question, tools, results, closing, repeated, passed, joined, resumed]
+}
+
+#[test]
+fn what_was_rejected_stays_out_when_a_view_is_made_anew_from_the_log() {
+    for durability in [Durability::Exit, Durability::Step] {
+        for (number, world) in rejected_worlds(durability).into_iter().enumerate() {
+            world.asks("last").unwrap();
+            let (request, context) = (world.last_request(), world.context());
+            let history = block_on(world.agent.history(&slot("s1"), None, 100)).unwrap();
+            let last = history.iter().find(|it| it.text() == "last").unwrap().id.clone();
+
+            block_on(world.agent.fork(&slot("s1"), &slot("s2"), Some(last.clone()))).unwrap();
+            let forked = block_on(world.agent.state(&slot("s2"))).unwrap().context;
+            assert_eq!(shorts(&forked), request, "a fork of {number}");
+
+            let listed = block_on(world.store.list("", Page::default())).unwrap();
+            let head = listed.into_iter().find(|(key, _)| key.ends_with("slot/t.s1/head")).unwrap();
+            let put = vec![(head.0, b"{".to_vec())];
+            let broken = Batch { revision: "x.9.x".into(), put, ..Batch::default() };
+            block_on(world.store.commit(&broken)).unwrap();
+            block_on(world.agent.repair_session(&slot("s1"))).unwrap();
+            assert_eq!(world.context(), context, "a repair of {number}");
+
+            block_on(world.agent.clear_context(&slot("s1"))).unwrap();
+            let again =
+                CallRequest { messages: Vec::new(), resends: true, ..self::request("s1", "") };
+            let again = CallRequest { from: Some(last), ..again };
+            block_on(world.agent.begin(again).unwrap().finish()).unwrap();
+            assert_eq!(world.last_request(), request, "a resend in {number} after a clear");
+            world.context();
+        }
+    }
+}
+
+#[test]
+fn a_fork_up_to_a_rejected_message_shows_what_was_there_before_it() {
+    let world = World::new(vec![
+        Line::says("one"),
+        calls("looks"),
+        Line::fails(ErrorKind::ModelBadRequest),
+        Line::says("three"),
+        Line::says("two"),
+    ]);
+    world.asks("first").unwrap();
+    world.asks("poison").unwrap_err();
+    world.asks("third").unwrap();
+    let history = block_on(world.agent.history(&slot("s1"), None, 100)).unwrap();
+    for (number, message) in history[2..4].iter().enumerate() {
+        let to = format!("fork-{number}");
+        block_on(world.agent.fork(&slot("s1"), &slot(&to), Some(message.id.clone()))).unwrap();
+        let forked = block_on(world.agent.state(&slot(&to))).unwrap().context;
+        assert_eq!(shorts(&forked), ["first", "one"]);
+        assert!(told(&world.agent, &to).contains(&"user: poison".to_owned()));
+    }
+    ask(&world.agent, "fork-1", "second").unwrap();
+    assert_eq!(world.last_request(), ["first", "one", "second"]);
 }

@@ -17,6 +17,7 @@ use crate::store::format::view::ViewPiece;
 use crate::store::keys::{EntryRef, SlotKeys};
 use crate::store::operations::branches::read_branch;
 use crate::store::records::{entry_of, read};
+use crate::store::rejected::RejectedParts;
 use crate::store::seal::opened;
 use crate::store::session::{Session, line};
 
@@ -237,25 +238,30 @@ impl ReadableRecords {
         head
     }
 
-    /// Makes the whole path to the leaf the context.
+    /// Makes the whole path to the leaf the context, except what providers have rejected.
     fn show_path(&self, head: &mut Head) {
         (head.anchor, head.open) = (None, None);
         head.view.clear();
         head.card.messages = 0;
         let leaf = head.leaf.clone();
-        for name in leaf.map(|leaf| self.path(&leaf)).unwrap_or_default() {
-            let Some(entry) = self.entry(&name) else { continue };
+        let path = leaf.map(|leaf| self.path(&leaf)).unwrap_or_default().into_iter();
+        let path = path.filter_map(|name| Some((name.clone(), self.entry(&name)?.clone())));
+        let path: Vec<(EntryRef, Entry)> = path.collect();
+        let rejected = RejectedParts::on(&path);
+        for (name, entry) in path {
             if entry.kind == EntryKind::Summary {
                 // The messages that it replaced are shown themselves; the next span begins after it.
                 let behind = (name, entry.messages.len());
                 head.view.push(ViewPiece::Span { from: behind.clone(), to: behind });
                 continue;
             }
-            self.retell(head, entry);
+            self.retell(head, &entry);
             let (next, leaf) = (head.next, head.leaf.clone());
             head.append(name, entry.messages.len());
             (head.next, head.leaf) = (next, leaf);
         }
+        head.view = rejected.out_of(std::mem::take(&mut head.view));
+        rejected.hide(&mut head.edits);
     }
 
     /// Updates what the session list shows, after an entry.
