@@ -453,11 +453,13 @@ impl Checker<'_> {
         let rejected: HashSet<_> = ends.iter().map(|(_, end)| &end.call_id).collect();
         let turn = |(name, end): &(&'s String, &'s Entry)| {
             let (mut names, mut before) = (self.turn_of(name), Some((*name).clone()));
-            // The question of another rejected call does not belong to this turn.
+            let own = self.question_of(end).filter(|own| self.is_said_before(name, own));
+            // The question of another rejected call does not belong to this turn, nor one that has joined a repeated call.
             let asks = |it: &String| {
                 let entry = &self.session.entries[it];
                 let is_other = entry.call_id != end.call_id && rejected.contains(&entry.call_id);
-                !is_other && entry.messages.iter().any(|it| it.is_question())
+                let is_own = |it: &Message| own.as_ref().is_none_or(|own| says(it, own));
+                !is_other && entry.messages.iter().any(|it| it.is_question() && is_own(it))
             };
             // A call that is repeated with its callId has its question in an earlier entry.
             while !names.iter().any(asks)
@@ -469,6 +471,20 @@ impl Checker<'_> {
             (*name, names.iter().map(|name| &self.session.entries[name]).collect())
         };
         ends.iter().map(turn).collect()
+    }
+
+    /// The words with which the caller has asked the question of the call of an entry.
+    fn question_of(&self, entry: &Entry) -> Option<String> {
+        let attempts = self.history.attempts.borrow();
+        let call = attempts.iter().find(|attempt| attempt.call_id == entry.call_id)?;
+        let question = &self.history.questions.borrow()[call.question];
+        let is_said = question.open.is_empty() && question.resends != Some(Resend::Same);
+        is_said.then(|| question.text.clone())
+    }
+
+    /// Whether an entry, or one before it on its path, says this.
+    fn is_said_before(&self, name: &str, text: &str) -> bool {
+        self.entries_with(text).iter().any(|other| self.is_before(other, name))
     }
 
     /// The messages of rejected turns, which later requests may leave out.
@@ -503,10 +519,15 @@ impl Checker<'_> {
                 let (told, ended) = attempt.ended.as_ref()?;
                 // After a deletion, a question that was rejected before is asked anew with the same callId. Its messages
                 // have new ids. The rejection of the deleted turn says nothing about them.
-                let mut shown = attempt.requests.iter().flatten();
+                // If the question of another call stands behind it, the rejected request asked that one. This happens when a
+                // call is repeated with its callId after another call.
+                let is_asked = |shown: &Vec<String>| {
+                    let last = shown.iter().rposition(|id| asked.iter().any(|it| it.id == *id));
+                    last.is_some_and(|last| !self.asks_another(&shown[last + 1..], &end.call_id))
+                };
                 let is_it = attempt.call_id == end.call_id
                     && ended.as_ref().is_err_and(|kind| kind.is_for_content())
-                    && shown.any(|id| asked.iter().any(|it| it.id == *id));
+                    && attempt.requests.iter().any(is_asked);
                 is_it.then_some(*told)
             });
             for call in attempts.iter().filter(|call| ended.is_some_and(|ended| call.begun > ended))
@@ -527,6 +548,13 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// Whether one of these messages is a question of another call.
+    fn asks_another(&self, shown: &[String], call_id: &str) -> bool {
+        let others = self.session.entries.values().filter(|entry| entry.call_id != call_id);
+        let mut said = others.flat_map(|entry| &entry.messages);
+        said.any(|it| it.is_question() && shown.contains(&it.id))
     }
 
     /// The names of the entries of a call.
@@ -563,7 +591,9 @@ impl Checker<'_> {
             let said = ids(&reply.messages);
             // Text of a deleted session is not expected in the next one, which may have the question again through
             // another call that had started on the first session and was cut off there.
-            if self.place(&said).is_none() && self.deleted(call.begun, u64::MAX) {
+            let is_deleted = self.place(&said).is_none() && self.deleted(call.begun, u64::MAX);
+            // A resend on another branch may have the same question as the path, behind other results of its tool calls.
+            if is_deleted || (self.place_of(call).is_none() && self.is_on_a_branch(&said)) {
                 continue;
             }
             let before: Vec<_> = shown.iter().filter(|id| !said.contains(id)).cloned().collect();
@@ -657,12 +687,10 @@ impl Checker<'_> {
         }
         let entries = self.session.entries.values();
         let log: Vec<String> = entries.flat_map(|it| &it.messages).map(|it| it.text()).collect();
-        let listed = self.server.listed.borrow();
-        for (key, words, stored) in self.server.pieces.borrow().iter() {
-            let prefix = &key[..=key.rfind('/').unwrap()];
+        for (key, words, _) in self.server.pieces.borrow().iter() {
             // A piece may come between the moment at which the pieces of a dead call are read and the moment at which its
             // input is logged. Then it is removed.
-            let is_known = listed.get(prefix).is_some_and(|last| last > stored);
+            let is_known = self.server.known.borrow().contains(key);
             let is_there = !is_known || log.iter().any(|text| text.contains(words));
             if key.starts_with(&self.prefix) && !is_there && !self.buried(words) {
                 self.problem(&format!("{words:?} was stored as a part of an answer and is lost"));

@@ -87,8 +87,10 @@ pub struct Server {
     pub inputs: RefCell<HashSet<String>>,
     /// The key and the words of every part of an answer that was ever stored, and when.
     pub pieces: RefCell<Vec<(String, String, u64)>>,
-    /// When the parts of an answer were listed, by their prefix.
-    pub listed: RefCell<HashMap<String, u64>>,
+    /// The keys of the parts of answers that were stored before the call that logged their input read them.
+    pub known: RefCell<HashSet<String>>,
+    /// When the parts of an answer were first listed since the last change of their session, by their prefix.
+    listed: RefCell<HashMap<String, u64>>,
     inner: Rc<MemoryStore>,
     /// The complete batch in the journal that was not replayed yet.
     torn: RefCell<Option<Batch>>,
@@ -120,6 +122,7 @@ impl Server {
             graves: RefCell::default(),
             inputs: RefCell::default(),
             pieces: RefCell::default(),
+            known: RefCell::default(),
             listed: RefCell::default(),
             inner: Rc::default(),
             torn: RefCell::default(),
@@ -290,6 +293,7 @@ impl Server {
             let words = words_of(value).into_iter().map(|words| (key.clone(), words, tick));
             self.pieces.borrow_mut().extend(words);
         }
+        heads.iter().for_each(|head| self.note_known(head, batch));
         let replaced = heads.into_iter().zip(before).filter_map(|(key, old)| Some((key, old?)));
         self.replaced.borrow_mut().extend(replaced);
         if let Some((id, value)) = entry {
@@ -308,6 +312,24 @@ impl Server {
             }
         }
         Committed::Done
+    }
+
+    /// Notes which parts of answers a batch that changes this head must have known. Whoever logs an input has read its parts
+    /// since the last change of the head, so at the earliest when they were first listed since then.
+    fn note_known(&self, head: &str, batch: &Batch) {
+        let slot = head.trim_end_matches("head");
+        self.listed.borrow_mut().retain(|prefix, first| {
+            let Some(call) = prefix.strip_prefix(slot) else { return true };
+            let input =
+                format!("{slot}{}", call.trim_end_matches('/').replace("partial/", "input/"));
+            if batch.remove.contains(&input) {
+                let pieces = self.pieces.borrow();
+                let earlier =
+                    pieces.iter().filter(|it| it.0.starts_with(&*prefix) && it.2 < *first);
+                self.known.borrow_mut().extend(earlier.map(|(key, ..)| key.clone()));
+            }
+            false
+        });
     }
 
     /// Applies the puts, and then the removals.
@@ -354,7 +376,7 @@ impl Store for SimStore {
             let list = |inner: &MemoryStore| {
                 if prefix.contains("/partial/") {
                     let tick = self.0.world.tick();
-                    self.0.listed.borrow_mut().insert(prefix.to_owned(), tick);
+                    self.0.listed.borrow_mut().entry(prefix.to_owned()).or_insert(tick);
                 }
                 now(inner.list(prefix, page))
             };
