@@ -24,7 +24,7 @@ impl RejectedParts {
     /// From the entries of a whole path, oldest first.
     pub(in crate::store) fn on(path: &[(EntryRef, Entry)]) -> RejectedParts {
         let mut parts = RejectedParts::default();
-        if !path.iter().any(|(_, entry)| ends_rejected(entry)) {
+        if !path.iter().any(|(_, entry)| entry.is_rejected()) {
             return parts;
         }
         let mut shown: ShownMessages<'_> = Vec::new();
@@ -34,7 +34,7 @@ impl RejectedParts {
             }
             let said = entry.messages.iter().enumerate();
             shown.extend(said.map(|(n, message)| ((name.clone(), n), message)));
-            if ends_rejected(entry) {
+            if entry.is_rejected() {
                 let earlier = path.get(..index).unwrap_or_default();
                 parts.leave_out(&mut shown, earlier, (name, entry));
             }
@@ -95,10 +95,6 @@ impl RejectedParts {
     pub(in crate::store) fn hide(&self, edits: &mut Edits) {
         self.hidden.iter().for_each(|id| edits.put(id, Edit::Faded { results: true }));
     }
-}
-
-fn ends_rejected(entry: &Entry) -> bool {
-    entry.outcome.as_ref().is_some_and(|outcome| outcome.is_for_content())
 }
 
 /// The index of the last question that is shown, if it is one of this call.

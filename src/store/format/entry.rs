@@ -88,12 +88,6 @@ impl Outcome {
         self.is_interrupted().then_some(TurnState::Interrupted)
     }
 
-    /// Whether a provider has rejected the turn for its content.
-    pub fn is_for_content(&self) -> bool {
-        let mut kinds = ErrorKind::ALL.iter().filter(|kind| kind.is_for_content());
-        kinds.any(|kind| Some(kind.code()) == self.code.as_deref())
-    }
-
     fn is_interrupted(&self) -> bool {
         self.reason == Some(json::to_value(&Reason::Interrupted))
     }
@@ -289,6 +283,12 @@ impl Entry {
             true => view::unrevised(view, &self.replaced, &(name.clone(), self.messages.len())),
             false => view::join(&self.replaced, view.get(1..).unwrap_or_default()),
         }
+    }
+
+    /// Whether it ends a turn that a provider has rejected for its content.
+    pub(in crate::store) fn is_rejected(&self) -> bool {
+        let code = self.outcome.as_ref().and_then(|outcome| outcome.code.as_deref());
+        ErrorKind::ALL.iter().any(|kind| kind.is_for_content() && Some(kind.code()) == code)
     }
 
     /// Whether it is a summary of messages that are unknown, because it was imported without them.

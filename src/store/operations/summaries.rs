@@ -18,6 +18,7 @@ use crate::store::log::{self, Entries};
 use crate::store::operations::sessions::Sessions;
 use crate::store::operations::sessions::superseded;
 use crate::store::records::CommitOutcome;
+use crate::store::rejected::RejectedParts;
 use crate::store::session::{RevisedPiece, Revision, Session, ViewChange};
 
 impl Sessions {
@@ -66,11 +67,32 @@ impl Sessions {
         head: &Head,
         summary: (&EntryRef, &Entry),
     ) -> Result<()> {
-        let change = self.records().change(|host| session.restoring_view(head, summary, host));
+        let rejected = self.rejected_since(session, head, summary.0).await?;
+        let change =
+            self.records().change(|host| session.restoring_view(head, summary, &rejected, host));
         match self.records().commit(&change.batch).await? {
             CommitOutcome::Conflict => Err(moved_on(&session.slot)),
             _ => Ok(()),
         }
+    }
+}
+
+impl Sessions {
+    /// What providers have rejected on the path of a head, if they have rejected anything since this entry.
+    async fn rejected_since(
+        &self,
+        session: &Session,
+        head: &Head,
+        name: &EntryRef,
+    ) -> Result<RejectedParts> {
+        let Some(leaf) = &head.leaf else { return Ok(RejectedParts::default()) };
+        let later = self.records().entries(&session.keys, name.seq, leaf.seq).await?;
+        if !later.values().any(|entry| entry.is_rejected()) {
+            return Ok(RejectedParts::default());
+        }
+        let log = self.records().entries(&session.keys, 0, leaf.seq).await?;
+        let path = log::path_to(&log, Some(leaf)).unwrap_or_default();
+        Ok(RejectedParts::on(&path))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::store::format::head::Head;
 use crate::store::format::view::{self, ViewPiece};
 use crate::store::host_values::HostValues;
 use crate::store::keys::EntryRef;
+use crate::store::rejected::RejectedParts;
 use crate::store::session::changes::{Revision, ViewChange};
 use crate::store::session::loaded::{Change, Session};
 
@@ -29,17 +30,18 @@ impl Session {
         Change { batch, head }
     }
 
-    /// Puts the messages back that a summary has replaced.
+    /// Puts the messages back that a summary has replaced, except what providers have rejected.
     pub(in crate::store) fn restoring_view(
         &self,
         head: &Head,
         (name, summary): (&EntryRef, &Entry),
+        rejected: &RejectedParts,
         host: HostValues<'_>,
     ) -> Change {
         let mut head = head.clone();
         let mut batch = self.batch(&head, host);
         head.pin_edits();
-        head.view = summary.undone(&head.view, name);
+        head.view = rejected.out_of(summary.undone(&head.view, name));
         let later = std::mem::replace(&mut head.edits, summary.edits.clone());
         head.edits.extend(&later);
         head.open = host.node.and_then(|node| head.open.as_ref()?.passed_on(&node));

@@ -7,7 +7,7 @@ use lockgate::engine::{Agent, Builder, CallRequest, Durability, Format, Options}
 use lockgate::error::{ErrorKind, Result};
 use lockgate::future::Local;
 use lockgate::message::{Block, Message, Role};
-use lockgate::model::scripted::{Line, ScriptedModel};
+use lockgate::model::scripted::{Line, ScriptedModel, words};
 use lockgate::policy::compaction::When;
 use lockgate::port::{Hook, HookRun, Point, Store, ToolSpec};
 use serde_json::{Value, json};
@@ -312,6 +312,33 @@ fn a_rejected_turn_leaves_also_a_revised_context() {
     world.asks("fourth");
     assert_eq!(world.requests()[3], ["second", "two", "fourth"]);
     assert_eq!(world.context(), ["second", "two", "fourth", "four"]);
+}
+
+#[test]
+fn a_rejected_question_stays_out_when_the_revision_of_its_last_try_is_undone() {
+    let note = |context: &[Rc<Message>]| match context {
+        [_, _, asked, part] => {
+            json!({ "context": [json!(text(Role::User, "note", "a note")), json!(asked), json!(part)] })
+        }
+        _ => Value::Null,
+    };
+    let mut lines = says(["one"]);
+    lines.push(Line::Breaks(words("half an ans"), ErrorKind::ModelNetwork));
+    lines.push(Line::fails(ErrorKind::ModelBadRequest));
+    lines.extend(says(["three"]));
+    let world = World::with(lines, note, |options| options.retries.attempts = 1);
+    world.asks("first");
+    for _ in 0..2 {
+        let call = CallRequest { call_id: Some("a".into()), ..request("s1", "poison") };
+        block_on(world.agent.begin(call).unwrap().finish()).unwrap_err();
+    }
+    assert_eq!(world.requests()[2], ["a note", "poison", "half an ans"]);
+    assert_eq!(world.context(), ["a note"]);
+    world.undo();
+    assert_eq!(world.context(), ["first", "one"]);
+    world.asks("third");
+    assert_eq!(world.requests()[3], ["first", "one", "third"]);
+    assert!(world.history().contains(&"poison".to_owned()));
 }
 
 #[test]
