@@ -110,6 +110,16 @@ fn earlier_question(
     if entry.kind == EntryKind::Put || is_other {
         return None;
     }
+    if call_id.is_some() {
+        // Later questions in the turn of the call have joined it.
+        let earlier = path.iter().rev().skip_while(|(other, _)| other != name).skip(1);
+        let spoken = earlier.filter(|(_, it)| it.kind != EntryKind::Summary);
+        let is_step = |it: &Entry| it.kind == EntryKind::Step && it.call_id == entry.call_id;
+        let steps = spoken.take_while(|(_, it)| is_step(it)).last();
+        let first = (steps.map_or(name, |(first, _)| first).clone(), 0);
+        let is_in_turn = |place: &MessagePlace| view::order(place) >= view::order(&first);
+        return shown.iter().position(|(place, it)| is_in_turn(place) && it.is_question());
+    }
     let is_same =
         |(place, it): &&(MessagePlace, &Rc<Message>)| place.0 == *name && it.is_question();
     let before = shown.get(..last).unwrap_or_default();

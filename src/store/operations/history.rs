@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::error::Result;
 use crate::message::Message;
 use crate::slot::Slot;
-use crate::store::format::entry::EntryKind;
+use crate::store::format::entry::{Entry, EntryKind};
 use crate::store::format::view::MessagePlace;
 use crate::store::history::Newest;
 use crate::store::keys::{EntryRef, SlotKeys};
@@ -111,7 +111,8 @@ impl Sessions {
     }
 
     /// The place of the first message of the question that contains this message. A question is the messages of the user that
-    /// follow each other in one entry. `None`: the message is not on the path, was put by hand, or is not of this call.
+    /// follow each other in one entry; that of a call is everything that was asked in its turn. `None`: the message is not on the
+    /// path, was put by hand, or is not of this call.
     pub async fn first_of_question(
         &self,
         session: &Session,
@@ -128,7 +129,40 @@ impl Sessions {
         }
         let before = entry.messages.get(..at).unwrap_or_default();
         let n = before.iter().rev().take_while(|message| message.is_question()).count();
-        Ok(Some((name, at - n)))
+        let run = (name.clone(), at - n);
+        match call_id {
+            Some(_) => Ok(Some(self.first_of_turn(session, (name, entry)).await?.unwrap_or(run))),
+            None => Ok(Some(run)),
+        }
+    }
+
+    /// The place of the first question of a turn that the context shows. Later questions in the turn have joined it. The entry
+    /// is the last of the turn.
+    async fn first_of_turn(
+        &self,
+        session: &Session,
+        (mut name, mut entry): (EntryRef, Entry),
+    ) -> Result<Option<MessagePlace>> {
+        let is_shown = |message: &Rc<Message>| {
+            message.is_question() && session.context.iter().any(|it| it.id == message.id)
+        };
+        let (call_id, mut first) = (entry.call_id.clone(), None);
+        loop {
+            if entry.kind != EntryKind::Summary
+                && let Some(index) = entry.messages.iter().position(is_shown)
+            {
+                first = Some((name.clone(), index));
+            }
+            let Some(parent) = entry.parent.take() else { return Ok(first) };
+            let Some(earlier) = self.records().entry(&session.keys, &parent).await? else {
+                return Ok(first);
+            };
+            (name, entry) = (parent, earlier);
+            let is_step = entry.kind == EntryKind::Step && entry.call_id == call_id;
+            if !is_step && entry.kind != EntryKind::Summary {
+                return Ok(first);
+            }
+        }
     }
 
     /// The same for a session that is not loaded.

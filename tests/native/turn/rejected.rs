@@ -451,6 +451,36 @@ fn the_event_of_a_rejected_question_says_that_it_was_saved() {
     assert_eq!(world.context(), [""; 0]);
 }
 
+#[test]
+fn a_repeated_call_leaves_with_all_questions_of_its_turn() {
+    for durability in [Durability::Exit, Durability::Step] {
+        let world = World::with(
+            vec![
+                Line::says("one"),
+                calls("looks"),
+                Line::Breaks(words("half an ans"), ErrorKind::ModelNetwork),
+                Line::fails(ErrorKind::ModelBadRequest),
+                Line::says("three"),
+            ],
+            |options| options.durability = durability,
+        );
+        world.asks("first").unwrap();
+        let named = || CallRequest { call_id: Some("a".into()), ..request("s1", "poison") };
+        let mut call = world.agent.begin(named()).unwrap();
+        until(&mut call, "tool-start");
+        let joins = CallRequest { overlap: Overlap::Steer, ..request("s1", "joined") };
+        let mut joined = world.agent.begin(joins).unwrap();
+        block_on(call.finish()).unwrap_err();
+        block_on(joined.finish()).unwrap_err();
+        block_on(world.agent.begin(named()).unwrap().finish()).unwrap_err();
+        let asked = ["first", "one", "poison", "call c1", "c1 = poison", "joined", "half an ans"];
+        assert_eq!(world.last_request(), asked);
+        assert_eq!(world.context(), ["first", "one"]);
+        world.asks("third").unwrap();
+        assert_eq!(world.last_request(), ["first", "one", "third"]);
+    }
+}
+
 /// Worlds in each of which a provider has rejected a turn in another way.
 fn rejected_worlds(durability: Durability) -> Vec<World> {
     let rejects = || Line::fails(ErrorKind::ModelBadRequest);
@@ -504,6 +534,16 @@ fn rejected_worlds(durability: Durability) -> Vec<World> {
     block_on(call.finish()).unwrap_err();
     block_on(other.finish()).unwrap_err();
 
+    let late = begin_with(vec![calls("looks"), breaks(), rejects()]);
+    let call = || CallRequest { call_id: Some("poison".into()), ..request("s1", "poison") };
+    let mut first = late.agent.begin(call()).unwrap();
+    until(&mut first, "tool-start");
+    let joins = CallRequest { overlap: Overlap::Steer, ..request("s1", "joined poison") };
+    let mut other = late.agent.begin(joins).unwrap();
+    block_on(first.finish()).unwrap_err();
+    block_on(other.finish()).unwrap_err();
+    block_on(late.agent.begin(call()).unwrap().finish()).unwrap_err();
+
     let resumed = begin_with(vec![Line::Hangs(Vec::new()), rejects()]);
     let mut call = begin(&resumed.agent, "s1", "poison");
     until(&mut call, "model-start");
@@ -511,7 +551,7 @@ fn rejected_worlds(durability: Durability) -> Vec<World> {
     block_on(call.finish()).unwrap_err();
     let resume = CallRequest { messages: Vec::new(), ..request("s1", "") };
     block_on(resumed.agent.begin(resume).unwrap().finish()).unwrap_err();
-    vec![question, tools, results, closing, repeated, passed, joined, resumed]
+    vec![question, tools, results, closing, repeated, passed, joined, late, resumed]
 }
 
 #[test]
