@@ -210,10 +210,9 @@ function checkStore(store: unknown): Store {
 /** Refuses a store that other machines cannot use. */
 function checkShared({ name, capabilities: { shared } }: Store): void {
   if (shared === "cluster") return;
-  const who = { process: "this process", origin: "the pages of one browser", host: "the processes of one machine" }[shared] ?? "this process";
   throw wrong(
-    `replicas is true, but only ${who} can use the store ${JSON.stringify(String(name))}`,
-    'use redisStore(client) of lockgate/stores/redis, sqlStore(pool, { dialect: "mysql" }) of lockgate/stores/sql, or a store of your own with shared: "cluster"; an AgentObject needs no replicas',
+    `replicas is true, but other machines cannot use the store ${JSON.stringify(String(name))}`,
+    'use redisStore of lockgate/stores/redis, sqlStore of lockgate/stores/sql, or a store of your own with shared: "cluster"',
   );
 }
 

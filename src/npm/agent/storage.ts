@@ -8,7 +8,7 @@ import type { StorageReport, Store, StoreCapabilities } from "../types.js";
 const NEARLY_FULL = 0.8;
 
 /** The warning where the browser denies the store. */
-export const DENIED = "the browser denies this page its storage, as in a sandboxed frame: nothing can be stored here, and calls fail; use memoryStore()";
+export const DENIED = "the browser denies this page its storage, as in a sandboxed frame, so calls fail: use memoryStore()";
 
 /** Whether the browser denies this page a store of its own, such as IndexedDB. Nothing is created to find out. */
 export async function isStoreDenied(store: Store): Promise<boolean> {
@@ -60,10 +60,10 @@ const EVICTED =
   "call navigator.storage.persist() on a click, or export what matters";
 const KILLED = "localStorage loses the last turns when the browser is killed: prefer indexedDbStore()";
 
-const RELAXED = 'a crash of the operating system or a power cut loses the last turns: use indexedDbStore(name, { durability: "strict" })';
+const RELAXED = 'a crash of the machine or a power cut loses the last turns: use indexedDbStore(name, { durability: "strict" })';
 const UNSAFE = {
-  none: "the store loses the last turns when it is stopped hard",
-  process: "the store loses the last turns when the machine crashes or its power is cut",
+  none: "a hard stop of the store loses the last turns",
+  process: "a crash of the machine or a power cut loses the last turns",
   disk: false,
 } as const;
 

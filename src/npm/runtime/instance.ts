@@ -101,7 +101,7 @@ export class Instance {
     if (this.#objects.areNeeded()) return false;
     this.#objects.free();
     this.alive = false;
-    this.#cause = new Error("this instance of the engine was ended, because it was idle and too large");
+    this.#cause = new Error("ended, because it was idle and too large");
     this.#release();
     return true;
   }
@@ -228,7 +228,7 @@ export class Instance {
     this.#cause ??= cause ?? new Error(`something threw ${String(cause)} in the engine`);
     const place = this.#place === "" ? "" : ` at ${this.#place}`;
     const message = `the engine crashed${place}${kindOf(this.#cause)} and was restarted`;
-    const hint = "try again: accepted messages are stored; please report this error with the stack of its cause";
+    const hint = "try again: accepted messages are stored; please report the stack of the cause";
     const error = new LockgateError("ENGINE_CRASHED", message, { hint, cause: this.#cause });
     if (!this.alive) return error;
     this.alive = false;

@@ -76,7 +76,7 @@ export function isForbidden(cause: unknown): boolean {
 
 /** The error for wasm that a policy forbids. */
 export function forbidden(message: string, cause: unknown): LockgateError {
-  const hint = "allow script-src 'wasm-unsafe-eval' in the Content-Security-Policy; in an edge worker import lockgate itself, which imports the module";
+  const hint = "allow script-src 'wasm-unsafe-eval' in the Content-Security-Policy; in an edge worker import lockgate itself";
   return new LockgateError("ENGINE_LOAD", message, { hint, cause });
 }
 
