@@ -28,7 +28,7 @@ async function asked(folder, files, nRequests) {
   });
   const ask = async (n) => {
     const body = JSON.stringify({ input: `question ${n}` });
-    const response = await miniflare.dispatchFetch(`http://worker/sessions/s${n % 10}/messages`, { method: "POST", body });
+    const response = await miniflare.dispatchFetch(`http://worker/sessions/s${n % 10}/messages`, { method: "POST", body, headers: { "content-type": "application/json" } });
     const text = await response.text();
     if (!text.includes('"call-end"')) throw new Error(`the worker answered ${response.status} ${text.slice(0, 200)}`);
   };

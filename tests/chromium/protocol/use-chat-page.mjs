@@ -20,7 +20,7 @@ function Chat({ messages: initial }) {
   };
   // Disconnecting does not stop the call: a client that wants to stop it must tell the worker.
   const stop = async () => {
-    await fetch(`${api}/chat/${id}/stop`, { method: "POST", headers });
+    await fetch(`${api}/chat/${id}/stop`, { method: "POST", headers: { ...headers, "content-type": "application/json" } });
     await chat.stop();
   };
   return h(

@@ -49,19 +49,20 @@ test("the package has no dependencies and runs no install scripts", async () => 
   );
 });
 
-test("the tarball holds dist, the documentation, the readme, the licence, the changelog and llms.txt, and nothing else", async () => {
+test("the tarball holds dist, the documentation, the readme and its pictures, the licence, the changelog and llms.txt, and nothing else", async () => {
   const listing = await printed("tar", ["-tzf", await tarball()]);
   const files = listing
     .trim()
     .split("\n")
     .map((name) => name.replace(/^package\//, ""));
   const top = new Set(files.map((name) => name.split("/")[0]));
-  const wanted = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "llms.txt", "package.json", "www"];
+  const wanted = ["CHANGELOG.md", "LICENSE", "README.md", "benches", "dist", "llms.txt", "package.json", "www"];
   assert.deepEqual([...top].sort(), wanted);
   const strangers = files.filter(
     (name) => name.startsWith("dist/") && !/\.(js|d\.ts|wasm)$/.test(name),
   );
   assert.deepEqual(strangers, []);
+  assert.deepEqual(files.filter((name) => name.startsWith("benches/")), ["benches/results.svg"]);
 });
 
 test("every file named in the exports is in the tarball", async () => {
