@@ -32,16 +32,19 @@ async function asked(folder, files, nRequests) {
     const text = await response.text();
     if (!text.includes('"call-end"')) throw new Error(`the worker answered ${response.status} ${text.slice(0, 200)}`);
   };
-  await miniflare.ready;
-  await ask(0);
-  const first = performance.now() - start;
-  // Compiling functions at their first use does not count as the cost of a request.
-  for (let n = 0; n < 50; n++) await ask(n);
-  const before = cpuMs();
-  for (let n = 0; n < nRequests; n++) await ask(n);
-  const cpu = (cpuMs() - before) / nRequests;
-  await miniflare.dispose();
-  return { "worker.first": first, ...(Number.isFinite(cpu) ? { "worker.cpu": cpu } : {}) };
+  try {
+    await miniflare.ready;
+    await ask(0);
+    const first = performance.now() - start;
+    // Compiling functions at their first use does not count as the cost of a request.
+    for (let n = 0; n < 50; n++) await ask(n);
+    const before = cpuMs();
+    for (let n = 0; n < nRequests; n++) await ask(n);
+    const cpu = (cpuMs() - before) / nRequests;
+    return { "worker.first": first, ...(Number.isFinite(cpu) ? { "worker.cpu": cpu } : {}) };
+  } finally {
+    await miniflare.dispose();
+  }
 }
 
 /** The CPU time that our workerd has used, in ms, or NaN if the system is not Linux. A tick of Linux is 10 ms. */
