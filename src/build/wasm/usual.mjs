@@ -1,5 +1,4 @@
-// The usual first actions of a user, for the profile. Runs in the page, with the package. What needs an answer of the provider
-// first, such as a stop or an error, is left out: the rest of the wasm has arrived by then.
+// The usual first actions of a user, for the profile. Runs in the page, with the package.
 import { createAgent, customModel, demoModel, openai, tool } from "/dist/entry/browser.js";
 
 const weather = tool({
@@ -19,6 +18,12 @@ export async function usual() {
   const said = [];
   for (const question of ["Hello!", "How is the weather in Paris?", "Thank you."]) said.push(await streamed(agent.stream(question, slot)));
   said.push((await agent.call("Hello!", { userId: "alice", sessionId: "s2" })).text);
+  const stopped = agent.stream("Say nothing.", slot);
+  await stopped[Symbol.asyncIterator]().next();
+  stopped.stop();
+  said.push((await stopped.result).reason);
+  said.push(await agent.call("Hello!", { sessionId: "" }).catch(({ code }) => code));
+  said.push(await agent.call("Refuse.", slot).catch(({ code }) => code));
   said.push((await agent.call("Hello again.", slot)).text);
   const sessions = await agent.listSessions(null);
   const messages = await agent.history(slot);

@@ -13,7 +13,7 @@ story("ten thousand sessions in IndexedDB are listed by page", async ({ page }) 
     for (let from = 1; from < 10_000; from += 1_000) {
       const put = Array.from({ length: Math.min(1_000, 10_000 - from) }, (_, index) => {
         const n = from + index;
-        const value = new TextEncoder().encode(JSON.stringify({ ...info, sessionId: `s${n}` }));
+        const value = new TextEncoder().encode(JSON.stringify({ ...info, key: undefined, check: undefined, sessionId: `s${n}` }));
         return { key: `${start}${String(n).padStart(13, "0")}.t.s${n}`, value };
       });
       await store.commit({ revision: `r${from}`, put, remove: [] });
