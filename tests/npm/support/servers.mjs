@@ -13,6 +13,8 @@ const programs = {
   installDb: process.env.MARIADB_INSTALL_DB ?? which("mariadb-install-db"),
 };
 const PATIENCE_MS = 60_000;
+/** How long a server may take to end by itself. */
+const ENDING_MS = 10_000;
 
 /** Why tests with these servers cannot run here; false if they can. */
 export const withoutRedis = programs.redis ? false : "there is no redis-server here";
@@ -193,7 +195,9 @@ function serverOf(program, args, ready) {
   const end = (signal) =>
     new Promise((resolve) => {
       if (!isUp()) return resolve();
-      child.once("close", resolve);
+      // A Redis that writes its first append-only file refuses to end.
+      const limit = setTimeout(() => child.kill("SIGKILL"), ENDING_MS);
+      child.once("close", () => (clearTimeout(limit), resolve()));
       child.kill(signal);
     });
   running.add(() => isUp() && child.kill("SIGKILL"));

@@ -12,7 +12,7 @@ const folder = process.env.LOCKGATE_WWW;
 test("the page is within the budgets in package.json", () => {
   const { page, "first visit": first, "whole visit": whole } = budgets();
   assert.equal(page.gzip, 60_000);
-  assert.equal(first.gzip, 60_000);
+  assert.equal(first.gzip, 62_500);
   assert.deepEqual(overBudget(pageSizes(folder), { page, "first visit": first, "whole visit": whole }), []);
 });
 
