@@ -15,7 +15,7 @@ const { nodesOf } = await import(
   `data:text/javascript,${encodeURIComponent(bundle.outputFiles[0].text)}`
 );
 
-/** The nodes, one per line: `tag attributes`, and texts in quotes. */
+/** The nodes, one per line: `tag attributes`, and texts in quotes. The direction has a test of its own. */
 function shown(node) {
   if (Array.isArray(node)) return node.flatMap(shown);
   if (node === null || node === undefined || typeof node === "boolean") return [];
@@ -24,13 +24,23 @@ function shown(node) {
   const tag = [
     node.type,
     ...Object.entries(attributes)
-      .filter(([, value]) => value !== undefined)
+      .filter(([name, value]) => value !== undefined && name !== "dir")
       .map(([name, value]) => `${name}=${value}`),
   ].join(" ");
   return [tag, ...shown(children)];
 }
 
 const linkTo = (href) => `a href=${href} target=_blank rel=noopener noreferrer`;
+
+test("each outer block has the direction of its text, inner blocks have that of the block around them, and code runs from left to right", () => {
+  const directed = (node) => {
+    if (Array.isArray(node)) return node.flatMap(directed);
+    if (typeof node !== "object" || node === null) return [];
+    return [...(node.props.dir ? [`${node.type} ${node.props.dir}`] : []), ...directed(node.props.children)];
+  };
+  const text = "one\n\n# two\n\n- three\n\n  four\n\n> five\n> - six `code`\n\n| a |\n|---|\n| b |";
+  assert.deepEqual(directed(nodesOf(text)), ["p auto", "h3 auto", "ul auto", "blockquote auto", "code ltr", "div auto"]);
+});
 
 test("raw HTML is shown as text", () => {
   assert.deepEqual(shown(nodesOf("<img src=x onerror=alert(1)>")), [
