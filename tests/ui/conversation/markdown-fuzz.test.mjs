@@ -31,7 +31,7 @@ const pieces = [
 const tags = new Set(
   "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr input li mark ol p pre s span strong table tbody td th thead tr ul".split(" "),
 );
-const attributes = new Set("aria-label checked class className data-depth disabled href rel start style target title type align key tabIndex role".split(" "));
+const attributes = new Set("aria-label checked class className data-depth dir disabled href rel start style target title type align key tabIndex role".split(" "));
 
 // Numbers that depend only on the seed.
 function chanceOf(seed) {
@@ -58,6 +58,7 @@ function check(node) {
     for (const [name, value] of Object.entries(node.props)) {
       if (name === "children") continue;
       assert.ok(attributes.has(name), `${node.type} has ${name}=${value}`);
+      if (name === "dir") assert.ok([undefined, "auto", "ltr"].includes(value), `${node.type} has dir=${value}`);
       if (name === "href") assert.match(value, /^(https?:\/\/|mailto:)/i);
     }
   }
