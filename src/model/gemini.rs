@@ -252,18 +252,21 @@ fn read_call(
     }
     if calls.open.is_none() {
         let is_whole = !continues && pieces.is_empty();
-        let arguments = arguments.filter(|_| is_whole).map(json::to_text).unwrap_or_default();
-        if is_whole && name.is_none() && arguments.is_empty() {
+        let whole = arguments.filter(|_| is_whole).map(json::to_text).unwrap_or_default();
+        if is_whole && name.is_none() && whole.is_empty() {
             return Ok(());
         }
         let number = calls.numbers.next();
-        reply.call(number, Fragment { id, name, arguments }, signature);
+        reply.call(number, Fragment { id, name, arguments: whole }, signature);
         if is_whole {
             return Ok(());
         }
-        calls.open = Some(OpenCall::new(number, call.get("args").and_then(Value::as_object)));
+        calls.open = Some(OpenCall::new(number));
     } else if let Some(open) = calls.open.as_ref().filter(|_| !signature.is_empty()) {
         reply.call(open.number(), Fragment::default(), signature);
+    }
+    if let (Some(open), Some(arguments)) = (calls.open.as_mut(), arguments) {
+        open.merge(arguments);
     }
     for piece in pieces {
         calls.open.as_mut().map_or(Ok(()), |open| open.add(piece))?;

@@ -18,10 +18,16 @@ pub(super) struct OpenCall {
 }
 
 impl OpenCall {
-    /// A call with this number in its reply, whose arguments begin with an object.
-    pub(super) fn new(number: u64, arguments: Option<&Object>) -> OpenCall {
-        let arguments = Value::Object(arguments.cloned().unwrap_or_default());
-        OpenCall { number, arguments, open_text: None }
+    /// A call with this number in its reply.
+    pub(super) fn new(number: u64) -> OpenCall {
+        OpenCall { number, arguments: Value::Object(Object::new()), open_text: None }
+    }
+
+    /// Adds arguments that arrive whole.
+    pub(super) fn merge(&mut self, whole: &Object) {
+        if let Some(members) = self.arguments.as_object_mut() {
+            members.extend(whole.clone());
+        }
     }
 
     /// The number of the call in its reply.
