@@ -1,4 +1,4 @@
-//! How long the texts are that tools give to a conversation. Whatever they give is stored, so it has a limit.
+//! The longest texts that tools may add to a conversation. These texts are stored, so their length is limited.
 
 use crate::message::{Block, ToolResult};
 

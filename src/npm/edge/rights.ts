@@ -29,7 +29,7 @@ export function checkRight(name: MethodName | StreamName, rights: readonly Right
 
 /**
  * Throws FORBIDDEN if an answer would remember a rule that goes beyond its question, and the caller may not change permissions.
- * Whoever may answer a question may also remember the rule that the question suggests, and rules that make more calls ask or
+ * A caller who may answer a question may also remember the rule that the question suggests, and rules that make more calls ask or
  * be denied. The engine refuses rules about other tools than that of the question.
  */
 export async function checkRemembered(agent: Agent, { slot, args, rights }: Asked): Promise<void> {

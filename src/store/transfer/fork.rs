@@ -56,7 +56,7 @@ impl Sessions {
             return Err(Error::new(ErrorKind::InputInvalid, message)
                 .hint("upTo is the id of a message that history(slot) shows"));
         };
-        // A branch that was left has the facts of that time. Some belong to the session, whatever the branch.
+        // A branch that was left has the facts of that time. Some facts belong to the session, and are the same in every branch.
         head.facts = persistence.rolled_back(&head.facts, &facts);
         cut_off(&log, head, entries, index, close).ok_or_else(|| missing_entry(slot)).map(Some)
     }
